@@ -1,0 +1,1 @@
+//! Three-part addresses `name@path.session`.

@@ -1,0 +1,189 @@
+//! Settings out of environment variables (seed 000, "configuration").
+//!
+//! The runtime passes a lookup function; an empty value counts as unset, because ZCode expands an
+//! optional plugin setting without a value to an empty string.
+
+use alloc::borrow::ToOwned as _;
+use alloc::string::String;
+use core::fmt;
+
+use crate::lang::Lang;
+use crate::mode::PermissionMode;
+
+/// Where the gateway is when `AGENTMAIL_GATEWAY_URL` does not say.
+pub const DEFAULT_GATEWAY_URL: &str = "http://127.0.0.1:8180";
+/// How long the hook waits for a human by default, in milliseconds (nine minutes).
+pub const DEFAULT_PERMISSION_WAIT_MS: u64 = 540_000;
+/// Longest wait for a human, in milliseconds: 30 s below the 600 s after which ZCode ends the hook,
+/// so that asking, answering and withdrawing still fit.
+pub const MAX_PERMISSION_WAIT_MS: u64 = 570_000;
+
+/// A text that must never reach a log: `Debug` hides it and there is no `Display`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a secret text.
+    #[must_use]
+    pub const fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text itself, for the one place that sends or compares it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// How requests to the gateway prove who they come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Credential {
+    /// An agent key, sent as `Authorization: Bearer`.
+    Key(Secret),
+    /// The shared agent secret, sent as `X-Agent-Secret` together with `X-Agent-Name`.
+    Shared(Secret),
+}
+
+/// Everything that the hook and the MCP server read from their environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Base URL without a trailing slash (`AGENTMAIL_GATEWAY_URL`).
+    pub gateway_url: String,
+    /// This agent's name in AgentMail (`AGENTMAIL_AGENT_NAME`).
+    pub agent_name: Option<String>,
+    /// `AGENTMAIL_AGENT_KEY`. The key file comes next; reading it is the runtime's work.
+    pub agent_key: Option<Secret>,
+    /// `AGENTMAIL_AGENT_SECRET`, used when there is neither key nor key file.
+    pub agent_secret: Option<Secret>,
+    /// The mail session that drives this process (`AGENTMAIL_SESSION_ID`); `None` is interactive.
+    pub session_id: Option<String>,
+    /// `AGENTMAIL_PERMISSION_MODE`.
+    pub mode: PermissionMode,
+    /// How long to wait for a human, in milliseconds, never above [`MAX_PERMISSION_WAIT_MS`].
+    pub permission_wait_ms: u64,
+    /// What was wrong with a setting and which value is used in its place, one line each.
+    pub warnings: alloc::vec::Vec<String>,
+    /// Language of texts (`AGENTMAIL_LANG`).
+    pub lang: Lang,
+    /// A PEM file with additional certificate authorities (`AGENTMAIL_CA_FILE`).
+    pub ca_file: Option<String>,
+    /// A proxy for gateways that are not on this machine (`AGENTMAIL_PROXY`).
+    pub proxy: Option<String>,
+    /// The answer dialect as written (`AGENTMAIL_ZCODE_DIALECT`).
+    pub dialect: Option<String>,
+    /// `AGENTMAIL_ZCODE_GRANTS_FILE`.
+    pub grants_file: Option<String>,
+    /// `AGENTMAIL_CONFIG_DIR`.
+    pub config_dir: Option<String>,
+    /// `ZCODE_PLUGIN_DATA`.
+    pub plugin_data: Option<String>,
+    /// `HOME`.
+    pub home: Option<String>,
+}
+
+impl Settings {
+    /// Reads all settings through `lookup`, which returns a variable's value or `None`.
+    pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Self {
+        let read = |name: &str| lookup(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        let mut warnings = alloc::vec::Vec::new();
+        let permission_wait_ms = wait_ms(read("AGENTMAIL_PERMISSION_WAIT_MS"), &mut warnings);
+        let url = read("AGENTMAIL_GATEWAY_URL").unwrap_or_else(|| DEFAULT_GATEWAY_URL.to_owned());
+        Self {
+            gateway_url: url.trim_end_matches('/').to_owned(),
+            agent_name: read("AGENTMAIL_AGENT_NAME"),
+            agent_key: read("AGENTMAIL_AGENT_KEY").map(Secret::new),
+            agent_secret: read("AGENTMAIL_AGENT_SECRET").map(Secret::new),
+            session_id: read("AGENTMAIL_SESSION_ID"),
+            mode: read("AGENTMAIL_PERMISSION_MODE")
+                .map_or_else(PermissionMode::default, |text| PermissionMode::from_wire(&text)),
+            permission_wait_ms,
+            warnings,
+            lang: read("AGENTMAIL_LANG").map_or_else(Lang::default, |tag| Lang::from_tag(&tag)),
+            ca_file: read("AGENTMAIL_CA_FILE"),
+            proxy: read("AGENTMAIL_PROXY"),
+            dialect: read("AGENTMAIL_ZCODE_DIALECT"),
+            grants_file: read("AGENTMAIL_ZCODE_GRANTS_FILE"),
+            config_dir: read("AGENTMAIL_CONFIG_DIR"),
+            plugin_data: read("ZCODE_PLUGIN_DATA"),
+            home: read("HOME"),
+        }
+    }
+
+    /// Whether mail drives this process, so that nobody sits in front of it (seed 000).
+    #[must_use]
+    pub const fn mail_driven(&self) -> bool {
+        self.session_id.is_some()
+    }
+}
+
+fn wait_ms(text: Option<String>, warnings: &mut alloc::vec::Vec<String>) -> u64 {
+    let Some(text) = text else { return DEFAULT_PERMISSION_WAIT_MS };
+    match text.parse::<u64>() {
+        Ok(0) | Err(_) => {
+            warnings.push(alloc::format!(
+                "AGENTMAIL_PERMISSION_WAIT_MS is not a positive number of milliseconds; \
+                 waiting {DEFAULT_PERMISSION_WAIT_MS} ms"
+            ));
+            DEFAULT_PERMISSION_WAIT_MS
+        }
+        Ok(ms) if ms > MAX_PERMISSION_WAIT_MS => {
+            warnings.push(alloc::format!(
+                "AGENTMAIL_PERMISSION_WAIT_MS={ms} is too close to the hook's 600000 ms limit; \
+                 waiting {MAX_PERMISSION_WAIT_MS} ms"
+            ));
+            MAX_PERMISSION_WAIT_MS
+        }
+        Ok(ms) => ms,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(pairs: &[(&str, &str)]) -> Settings {
+        Settings::from_env(|name| {
+            pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn an_empty_value_is_unset() {
+        let settings = with(&[("AGENTMAIL_SESSION_ID", "  "), ("AGENTMAIL_GATEWAY_URL", "")]);
+        assert!(!settings.mail_driven());
+        assert_eq!(settings.gateway_url, DEFAULT_GATEWAY_URL);
+    }
+
+    #[test]
+    fn the_wait_stays_below_the_hook_limit() {
+        for (text, expected, warned) in [
+            ("1", 1, false),
+            ("570000", 570_000, false),
+            ("570001", 570_000, true),
+            ("99999999999999999999", 540_000, true),
+            ("0", 540_000, true),
+            ("-5", 540_000, true),
+            ("9min", 540_000, true),
+        ] {
+            let settings = with(&[("AGENTMAIL_PERMISSION_WAIT_MS", text)]);
+            assert_eq!(settings.permission_wait_ms, expected, "{text}");
+            assert_eq!(settings.warnings.len(), usize::from(warned), "{text}");
+        }
+    }
+
+    #[test]
+    fn debug_output_never_contains_a_secret() {
+        let settings =
+            with(&[("AGENTMAIL_AGENT_KEY", "am_one"), ("AGENTMAIL_AGENT_SECRET", "am_two")]);
+        let shown = alloc::format!("{settings:?}");
+        assert!(!shown.contains("am_one") && !shown.contains("am_two"), "{shown}");
+        assert_eq!(settings.agent_key.unwrap().expose(), "am_one");
+    }
+}

@@ -1,0 +1,1 @@
+//! Line framing of a byte stream.

@@ -1,0 +1,1 @@
+//! Remembered approvals as data.

@@ -1,0 +1,1 @@
+//! Strict JSON decoding with errors that name the field.

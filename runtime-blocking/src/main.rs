@@ -1,0 +1,2 @@
+//! ZCode's permission hook.
+fn main() {}

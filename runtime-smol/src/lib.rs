@@ -1,0 +1,1 @@
+//! The asynchronous runtime of zcode-mail-bridge.
