@@ -1,2 +1,3 @@
-//! Integration tests.
-fn main() {}
+//! The integration tests: one binary, a module per topic.
+
+mod programs;

@@ -1,1 +1,3 @@
-//! Generators, oracles and fakes.
+//! Generators, oracles, fakes and harnesses of zcode-mail-bridge's tests.
+
+pub mod programs;
