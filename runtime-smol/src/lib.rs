@@ -1,1 +1,3 @@
 //! The asynchronous runtime of zcode-mail-bridge.
+
+pub mod demo;
