@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`time`] | monotonic and wall-clock time as data |
 //! | [`http`] | requests, replies and faults as data |
-//! | [`frame`] | lines out of a byte stream |
+//! | [`frame`], [`inbox`] | lines out of a byte stream |
 //! | [`sse`] | server-sent events, both directions |
 //! | [`strict`] | JSON decoding that names the wrong field |
 //! | [`api`] | one struct per gateway endpoint |
@@ -37,6 +37,7 @@ pub mod frame;
 pub mod grants;
 pub mod hook;
 pub mod http;
+pub mod inbox;
 pub mod lang;
 pub mod lifecycle;
 pub mod mode;
