@@ -98,8 +98,20 @@ pub struct Reply<'a> {
     pub content_type: Option<&'a str>,
     /// `Retry-After` as it stood, if one was sent.
     pub retry_after: Option<&'a str>,
+    /// `Date` as it stood, if one was sent: the clock that a `Retry-After` date is measured by, so
+    /// that no clock of this machine is needed.
+    pub date: Option<&'a str>,
     /// The body, at most [`REPLY_BODY_LIMIT`] bytes.
     pub body: &'a [u8],
+}
+
+impl<'a> Reply<'a> {
+    /// A reply with a JSON body and no other header.
+    #[must_use]
+    pub const fn json(status: u16, body: &'a [u8]) -> Self {
+        let content_type = Some("application/json");
+        Self { status, content_type, retry_after: None, date: None, body }
+    }
 }
 
 /// A failure that has no HTTP status. All of them are temporary (`B-8.2b`: "no status code").

@@ -38,6 +38,7 @@ pub mod grants;
 pub mod hook;
 pub mod http;
 pub mod inbox;
+mod json;
 pub mod lang;
 pub mod lifecycle;
 pub mod mode;
