@@ -25,7 +25,6 @@ use crate::relay_key::{clamp, sha256_hex};
 
 pub mod answer;
 pub mod event;
-mod json;
 pub mod outcome;
 pub mod policy;
 pub mod question;

@@ -11,13 +11,15 @@
 use alloc::borrow::ToOwned as _;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
 use core::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::json::Json;
+use crate::json::{self, Node};
 
 /// Most bytes of one event. Whole file contents travel in `Write`; a source file of 8 MiB does not
 /// exist in practice, and the bound keeps memory flat when the host misbehaves.
@@ -89,7 +91,7 @@ pub struct ToolInput {
     /// The JSON text exactly as it stood.
     pub raw: String,
     /// The same, decoded.
-    pub(crate) value: Json,
+    pub(crate) value: Node,
 }
 
 /// Why an event cannot be read.
@@ -150,7 +152,8 @@ impl Event {
         if text.trim().is_empty() {
             return Err(Unreadable::Empty);
         }
-        let members: Members<'_> = serde_json::from_str(text).map_err(not_json)?;
+        let members: Members<'_> =
+            serde_json::from_str(text).map_err(|error| Unreadable::NotJson(error.to_string()))?;
         let name = members
             .text("hook_event_name", &["hook_event_name", "hookEventName"])?
             .ok_or(Unreadable::Missing("hook_event_name"))?;
@@ -228,9 +231,9 @@ impl<'a> Members<'a> {
     fn text(&self, field: &'static str, names: &[&str]) -> Result<Option<String>, Unreadable> {
         let mut found: Option<String> = None;
         for value in names.iter().filter_map(|name| self.0.get(*name)) {
-            let text = match Json::parse(value.get()).map_err(not_json)? {
-                Json::Null => continue,
-                Json::Text(text) => text,
+            let text = match decode(value)? {
+                Node::Null => continue,
+                Node::String(text) => text,
                 _ => return Err(Unreadable::WrongType(field)),
             };
             match &found {
@@ -244,7 +247,7 @@ impl<'a> Members<'a> {
     /// Checks that every member can be decoded, also those that nobody looks at.
     fn decoded(self) -> Result<Self, Unreadable> {
         for value in self.0.values() {
-            Json::parse(value.get()).map_err(not_json)?;
+            decode(value)?;
         }
         Ok(self)
     }
@@ -252,12 +255,12 @@ impl<'a> Members<'a> {
     fn input(&self) -> Result<Option<ToolInput>, Unreadable> {
         let mut found: Option<ToolInput> = None;
         for raw in ["tool_input", "toolInput"].iter().filter_map(|name| self.0.get(*name)) {
-            let value = Json::parse(raw.get()).map_err(not_json)?;
-            if value == Json::Null {
+            let value = decode(raw)?;
+            if value == Node::Null {
                 continue;
             }
             match &found {
-                Some(first) if !first.value.same(&value) => {
+                Some(first) if !same(&first.value, &value) => {
                     return Err(Unreadable::Conflict("tool_input"));
                 }
                 Some(_) => {}
@@ -268,7 +271,31 @@ impl<'a> Members<'a> {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
-fn not_json(error: serde_json::Error) -> Unreadable {
-    Unreadable::NotJson(error.to_string())
+fn decode(value: &RawValue) -> Result<Node, Unreadable> {
+    json::parse(value.get().as_bytes()).map_err(|error| {
+        Unreadable::NotJson(match error {
+            json::Unreadable::Syntax { line, column } => {
+                format!("syntax error in a value, at its line {line} column {column}")
+            }
+            json::Unreadable::Duplicate(key) => format!("the key {key:?} stands twice"),
+            json::Unreadable::TooDeep => String::from("nested too deep"),
+        })
+    })
+}
+
+/// Whether both mean the same: the order of an object's members does not count.
+fn same(a: &Node, b: &Node) -> bool {
+    match (a, b) {
+        (Node::Array(a), Node::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Node::Object(a), Node::Object(b)) => {
+            let mut a: Vec<_> = a.iter().collect();
+            let mut b: Vec<_> = b.iter().collect();
+            a.sort_by(|x, y| x.0.cmp(&y.0));
+            b.sort_by(|x, y| x.0.cmp(&y.0));
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && same(&a.1, &b.1))
+        }
+        (a, b) => a == b,
+    }
 }

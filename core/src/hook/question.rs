@@ -12,8 +12,8 @@ use alloc::string::{String, ToString as _};
 use core::fmt::Write as _;
 
 use super::event::{ToolEvent, ToolInput};
-use super::json::Json;
 use super::text::{span_en, span_zh};
+use crate::json::Node;
 use crate::lang::Lang;
 use crate::relay_key::sha256_hex;
 
@@ -84,7 +84,7 @@ pub fn context(event: &ToolEvent, input: &ToolInput, asker: Asker<'_>) -> String
 }
 
 fn fields(out: &mut String, input: &ToolInput, lang: Lang) {
-    let Json::Object(members) = &input.value else {
+    let Node::Object(members) = &input.value else {
         heading(out, lang.pick("输入", "input"), "");
         block(out, &input.raw);
         return;
@@ -95,7 +95,7 @@ fn fields(out: &mut String, input: &ToolInput, lang: Lang) {
     for (name, value) in members {
         let name = field_name(name, lang);
         match value {
-            Json::Text(text) => {
+            Node::String(text) => {
                 heading(out, &name, "");
                 block(out, text);
             }
@@ -175,21 +175,21 @@ const fn hides(c: char) -> bool {
 }
 
 /// A value as JSON on one line.
-fn compact(value: &Json) -> String {
+fn compact(value: &Node) -> String {
     let mut out = String::new();
     push_json(&mut out, value);
     out
 }
 
-fn push_json(out: &mut String, value: &Json) {
+fn push_json(out: &mut String, value: &Node) {
     let quoted = |text: &str| serde_json::Value::String(text.into());
     // Writing to a String cannot fail.
     let _ = match value {
-        Json::Null => write!(out, "null"),
-        Json::Bool(flag) => write!(out, "{flag}"),
-        Json::Number(number) => write!(out, "{number}"),
-        Json::Text(text) => write!(out, "{}", quoted(text)),
-        Json::List(items) => {
+        Node::Null => write!(out, "null"),
+        Node::Bool(flag) => write!(out, "{flag}"),
+        Node::Number(number) => write!(out, "{number}"),
+        Node::String(text) => write!(out, "{}", quoted(text)),
+        Node::Array(items) => {
             out.push('[');
             for (i, item) in items.iter().enumerate() {
                 if i > 0 {
@@ -199,7 +199,7 @@ fn push_json(out: &mut String, value: &Json) {
             }
             write!(out, "]")
         }
-        Json::Object(members) => {
+        Node::Object(members) => {
             out.push('{');
             for (i, (name, item)) in members.iter().enumerate() {
                 if i > 0 {
