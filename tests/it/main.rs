@@ -1,5 +1,10 @@
-//! The integration tests: one binary, a module per topic.
+//! Integration tests: one binary, one module for each machine or program.
 
+mod scripted;
+
+mod framer;
 mod hook_event;
 mod licences;
 mod programs;
+mod replay;
+mod sse;

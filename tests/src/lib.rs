@@ -1,3 +1,18 @@
-//! Generators, oracles, fakes and harnesses of zcode-mail-bridge's tests.
+//! Generators, oracles, fakes and harnesses of the tests.
+//!
+//! One byte format, one generator, one oracle for each machine, and three runners over them:
+//!
+//! ```text
+//!   proptest (tests/it) ----+
+//!   replay   (tests/it) ----+-> bytes -> script::<machine>::Script -> oracle::<machine>::check
+//!   cargo-fuzz (fuzz/)  ----+                 (generator)                (all the laws)
+//! ```
+//!
+//! A machine that has all this is one line in [`oracle::TARGETS`]; `fuzz/src/lib.rs` says how to
+//! add one.
 
+pub mod corpus;
+pub mod oracle;
 pub mod programs;
+pub mod reference;
+pub mod script;

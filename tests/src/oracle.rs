@@ -1,0 +1,31 @@
+//! Oracles: every law of a machine, as one function over the bytes of a script.
+//!
+//! `check(bytes)` returns when all laws hold and panics with the script and the difference when one
+//! does not. proptest, the replay test and cargo-fuzz call the same function, so what one of them
+//! finds guards all three.
+
+pub mod framer;
+pub mod sse;
+pub mod sse_writer;
+
+/// One machine under test.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// The name of the fuzz target and of its corpus.
+    pub name: &'static str,
+    /// Its oracle.
+    pub check: fn(&[u8]),
+}
+
+/// Every machine that has an oracle, in the order of their names.
+pub const TARGETS: &[Target] = &[
+    Target { name: "framer", check: framer::check },
+    Target { name: "sse", check: sse::check },
+    Target { name: "sse_writer", check: sse_writer::check },
+];
+
+/// The oracle of `name`.
+#[must_use]
+pub fn find(name: &str) -> Option<Target> {
+    TARGETS.iter().copied().find(|target| target.name == name)
+}
