@@ -229,15 +229,20 @@ impl Fields {
         })
     }
 
+    /// Takes a whole number that must be there.
+    ///
+    /// # Errors
+    /// [`Invalid::Missing`], [`Invalid::WrongType`].
+    pub fn int(&mut self, name: &str) -> Result<i64, Invalid> {
+        self.required(name, JsonType::Integer, as_int)
+    }
+
     /// Takes a whole number that may be absent.
     ///
     /// # Errors
     /// [`Invalid::WrongType`], also for a fraction or a number that no `i64` holds.
     pub fn opt_int(&mut self, name: &str) -> Result<Option<i64>, Invalid> {
-        self.optional(name, JsonType::Integer, |node| match &node {
-            Node::Number(number) => number.as_i64().ok_or(node),
-            _ => Err(node),
-        })
+        self.optional(name, JsonType::Integer, as_int)
     }
 
     /// Takes a list of strings that may be absent.
@@ -367,6 +372,13 @@ fn as_string(node: Node) -> Result<String, Node> {
     match node {
         Node::String(text) => Ok(text),
         other => Err(other),
+    }
+}
+
+fn as_int(node: Node) -> Result<i64, Node> {
+    match &node {
+        Node::Number(number) => number.as_i64().ok_or(node),
+        _ => Err(node),
     }
 }
 
