@@ -123,6 +123,109 @@ impl Settings {
     }
 }
 
+/// The key file's name inside its folder (`B-1.1`).
+pub const KEY_FILE: &str = "agent.key";
+/// The grants file's name inside the state folder (seed 000).
+pub const GRANTS_FILE: &str = "permission-grants.json";
+/// The folder below the home directory that holds both when no setting names another.
+pub const HOME_FOLDER: &str = ".agentmail";
+
+/// A path that the settings do not settle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unsettled {
+    /// `HOME` is unset, as under systemd, and no other setting names the place.
+    HomeUnset {
+        /// Which file needs it.
+        file: &'static str,
+        /// The variable that can name the place.
+        set: &'static str,
+    },
+    /// The variable holds a relative path. A hook runs in the project's directory, so the project
+    /// could bring its own key or grants.
+    Relative {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        path: String,
+    },
+}
+
+impl fmt::Display for Unsettled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HomeUnset { file, set } => {
+                write!(f, "HOME is not set, so there is no place for {file}: set HOME or {set}")
+            }
+            Self::Relative { variable, path } => {
+                write!(f, "{variable}={path} is a relative path: give an absolute one")
+            }
+        }
+    }
+}
+
+impl core::error::Error for Unsettled {}
+
+impl Settings {
+    /// The key file: `agent.key` in `AGENTMAIL_CONFIG_DIR`, else in `~/.agentmail`. Needed only
+    /// when [`Settings::agent_key`] is `None`.
+    ///
+    /// # Errors
+    /// [`Unsettled`].
+    pub fn key_file(&self) -> Result<String, Unsettled> {
+        let folder = match &self.config_dir {
+            Some(folder) => absolute("AGENTMAIL_CONFIG_DIR", folder)?,
+            None => self.home_folder(KEY_FILE, "AGENTMAIL_AGENT_KEY")?,
+        };
+        Ok(in_folder(&folder, KEY_FILE))
+    }
+
+    /// The grants file: `AGENTMAIL_ZCODE_GRANTS_FILE`, else `permission-grants.json` in
+    /// [`Settings::state_folder`].
+    ///
+    /// # Errors
+    /// [`Unsettled`].
+    pub fn grants_file(&self) -> Result<String, Unsettled> {
+        match &self.grants_file {
+            Some(file) => absolute("AGENTMAIL_ZCODE_GRANTS_FILE", file),
+            None => Ok(in_folder(&self.state_folder()?, GRANTS_FILE)),
+        }
+    }
+
+    /// The folder for grants, pending files and turn logs: `AGENTMAIL_CONFIG_DIR`, else
+    /// `ZCODE_PLUGIN_DATA`, else `~/.agentmail`.
+    ///
+    /// # Errors
+    /// [`Unsettled`].
+    pub fn state_folder(&self) -> Result<String, Unsettled> {
+        match (&self.config_dir, &self.plugin_data) {
+            (Some(folder), _) => absolute("AGENTMAIL_CONFIG_DIR", folder),
+            (None, Some(folder)) => absolute("ZCODE_PLUGIN_DATA", folder),
+            (None, None) => self.home_folder(GRANTS_FILE, "AGENTMAIL_CONFIG_DIR"),
+        }
+    }
+
+    fn home_folder(&self, file: &'static str, set: &'static str) -> Result<String, Unsettled> {
+        let home = self.home.as_ref().ok_or(Unsettled::HomeUnset { file, set })?;
+        Ok(in_folder(&absolute("HOME", home)?, HOME_FOLDER))
+    }
+}
+
+fn absolute(variable: &'static str, path: &str) -> Result<String, Unsettled> {
+    let mut start = path.chars();
+    let mut drive = || {
+        let letter = start.next().is_some_and(|c| c.is_ascii_alphabetic());
+        letter && start.next() == Some(':') && matches!(start.next(), Some('/' | '\\'))
+    };
+    if path.starts_with('/') || path.starts_with("\\\\") || drive() {
+        return Ok(path.to_owned());
+    }
+    Err(Unsettled::Relative { variable, path: path.to_owned() })
+}
+
+fn in_folder(folder: &str, name: &str) -> String {
+    alloc::format!("{}/{name}", folder.trim_end_matches('/'))
+}
+
 fn wait_ms(text: Option<String>, warnings: &mut alloc::vec::Vec<String>) -> u64 {
     let Some(text) = text else { return DEFAULT_PERMISSION_WAIT_MS };
     match text.parse::<u64>() {
@@ -175,6 +278,48 @@ mod tests {
             let settings = with(&[("AGENTMAIL_PERMISSION_WAIT_MS", text)]);
             assert_eq!(settings.permission_wait_ms, expected, "{text}");
             assert_eq!(settings.warnings.len(), usize::from(warned), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_setting_that_names_a_place_wins() {
+        let all = [
+            ("AGENTMAIL_ZCODE_GRANTS_FILE", "/g/file.json"),
+            ("AGENTMAIL_CONFIG_DIR", "/conf/"),
+            ("ZCODE_PLUGIN_DATA", "/data"),
+            ("HOME", "/home/ann"),
+        ];
+        let grants = |from: usize| with(&all[from..]).grants_file().unwrap();
+        assert_eq!(grants(0), "/g/file.json");
+        assert_eq!(grants(1), "/conf/permission-grants.json");
+        assert_eq!(grants(2), "/data/permission-grants.json");
+        assert_eq!(grants(3), "/home/ann/.agentmail/permission-grants.json");
+        let key = |from: usize| with(&all[from..]).key_file().unwrap();
+        assert_eq!(key(1), "/conf/agent.key");
+        assert_eq!(key(2), "/home/ann/.agentmail/agent.key");
+        assert_eq!(with(&[("HOME", "/")]).key_file().unwrap(), "/.agentmail/agent.key");
+    }
+
+    #[test]
+    fn home_is_missed_only_where_it_is_needed() {
+        let bare = with(&[]);
+        let error = bare.key_file().unwrap_err();
+        let text = alloc::format!("{error}");
+        assert!(text.contains("HOME") && text.contains("AGENTMAIL_AGENT_KEY"), "{text}");
+        assert!(bare.grants_file().is_err());
+        assert!(with(&[("AGENTMAIL_CONFIG_DIR", "/c")]).key_file().is_ok());
+        assert!(with(&[("ZCODE_PLUGIN_DATA", "/d")]).grants_file().is_ok());
+        assert!(with(&[("ZCODE_PLUGIN_DATA", "/d")]).key_file().is_err());
+    }
+
+    #[test]
+    fn a_relative_place_is_refused() {
+        for path in ["conf", "./conf", "../conf", "~/conf", "C:conf", "c"] {
+            let error = with(&[("AGENTMAIL_CONFIG_DIR", path)]).key_file().unwrap_err();
+            assert!(matches!(error, Unsettled::Relative { .. }), "{path}");
+        }
+        for path in ["/c", "C:\\c", "c:/c", "\\\\server\\c"] {
+            assert!(with(&[("AGENTMAIL_CONFIG_DIR", path)]).key_file().is_ok(), "{path}");
         }
     }
 
