@@ -117,19 +117,7 @@ impl core::error::Error for ApiError {}
 
 /// The JSON object of a successful reply, or the classified failure.
 fn read(outcome: Outcome<'_>) -> Result<Node, ApiError> {
-    let reply = match outcome {
-        Outcome::Reply(reply) => reply,
-        Outcome::Failed(fault) => {
-            return Err(ApiError::Temporary {
-                cause: TemporaryCause::Fault(fault),
-                message: format!("{fault}"),
-                retry_after_s: None,
-            });
-        }
-    };
-    if !(200..300).contains(&reply.status) {
-        return Err(errors::classify(&reply));
-    }
+    let reply = succeeded(outcome)?;
     // 204 and 205 have no body by definition; it stands for an object without fields.
     if matches!(reply.status, 204 | 205) && reply.body.is_empty() {
         return Ok(Node::Object(Vec::new()));
@@ -137,6 +125,19 @@ fn read(outcome: Outcome<'_>) -> Result<Node, ApiError> {
     match json::parse(reply.body) {
         Ok(node @ Node::Object(_)) if !errors::is_html(&reply) => Ok(node),
         _ => Err(not_the_gateway(&reply)),
+    }
+}
+
+/// A 2xx reply, or the classified failure.
+fn succeeded(outcome: Outcome<'_>) -> Result<Reply<'_>, ApiError> {
+    match outcome {
+        Outcome::Reply(reply) if (200..300).contains(&reply.status) => Ok(reply),
+        Outcome::Reply(reply) => Err(errors::classify(&reply)),
+        Outcome::Failed(fault) => Err(ApiError::Temporary {
+            cause: TemporaryCause::Fault(fault),
+            message: format!("{fault}"),
+            retry_after_s: None,
+        }),
     }
 }
 

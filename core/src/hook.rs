@@ -25,6 +25,7 @@ use crate::relay_key::{clamp, sha256_hex};
 
 pub mod answer;
 pub mod event;
+pub mod machine;
 pub mod outcome;
 pub mod policy;
 pub mod question;

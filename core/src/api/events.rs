@@ -12,7 +12,8 @@ use core::fmt;
 
 use serde::Serialize;
 
-use crate::http::Request;
+use crate::api::ApiError;
+use crate::http::{Outcome, Request};
 use crate::json::{self, Node};
 use crate::mode::{Enforcement, PermissionMode};
 
@@ -34,6 +35,19 @@ pub fn stream(last_event_id: Option<&str>) -> Request {
     let mut request = Request::get(PATH);
     request.last_event_id = last_event_id.filter(|id| !id.is_empty()).map(Into::into);
     request
+}
+
+/// Reads the head of a stream: open is a 2xx with the type `text/event-stream`.
+///
+/// # Errors
+/// [`ApiError`]; a 2xx of another type is a login page or a proxy and temporary (TP-9).
+pub fn opened(head: Outcome<'_>) -> Result<(), ApiError> {
+    let reply = super::succeeded(head)?;
+    let kind = reply.content_type.and_then(|kind| kind.split(';').next()).unwrap_or_default();
+    if kind.trim().eq_ignore_ascii_case("text/event-stream") {
+        return Ok(());
+    }
+    Err(super::not_the_gateway(&reply))
 }
 
 /// One event of an agent's stream.
