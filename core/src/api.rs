@@ -26,12 +26,22 @@ use serde::Serialize;
 use crate::http::{Fault, Outcome, Reply, is_permanent};
 use crate::json::{self, Node};
 
+pub mod attachment;
+pub mod contacts;
 mod errors;
 pub mod events;
+pub mod forward;
 pub mod heartbeat;
+pub mod inbox;
+mod listing;
+pub mod mail;
+pub mod mark_read;
+pub mod participants;
 pub mod permission;
 pub mod register;
 pub mod send;
+pub mod suggest;
+pub mod thread;
 
 pub use errors::{DEFAULT_RETRY_AFTER_S, MESSAGE_LIMIT, error_body};
 
