@@ -197,7 +197,7 @@ impl Session {
     }
 
     fn batch(&mut self, text: &str, out: &mut Vec<u8>) {
-        let parts = elements(text).unwrap_or_default();
+        let parts = elements(text);
         if self.revision != Some(Revision::R2025_03_26) || parts.is_empty() {
             let why = "batches belong to revision 2025-03-26 and are not empty: \
                        send one message a line";

@@ -3,7 +3,7 @@
 //! Hosts send numbers as strings and lists as strings that hold JSON; both are taken. An unknown
 //! argument is refused, so that a misspelt one is never silently lost.
 
-use alloc::borrow::ToOwned as _;
+use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use serde_json::{Map, Value};
 
 use super::Output;
+use crate::address::split_cc;
 use crate::lang::Lang;
 
 /// An argument: its name, other names it is taken under, what it is, and an example value as JSON.
@@ -148,7 +149,7 @@ impl<'a> Args<'a> {
             Value::String(text) if text.trim_start().starts_with('[') => {
                 serde_json::from_str::<Vec<Value>>(text).ok().and_then(|items| texts(&items))
             }
-            Value::String(text) => Some(super::text::split_list(text)),
+            Value::String(text) => Some(split_cc(text).map(ToOwned::to_owned).collect()),
             Value::Number(number) => Some(alloc::vec![format!("{number}")]),
             _ => None,
         };

@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use super::args::{Arg, Args};
 use super::receipt::{self, Asked, Rename};
-use super::send_mail::{CC, SESSION_ALIAS, TO, copies};
+use super::send_mail::{CC, SESSION_ALIAS, TO, copies, receiver};
 use super::{NeedHttp, Next, Output, rename, text};
 use crate::api::forward::{Forward, NoteField};
 
@@ -28,7 +28,7 @@ pub(super) fn start(args: &Args<'_>, host_session: Option<String>) -> Result<Nex
     args.check_names()?;
     let forward = Forward {
         mail_id: args.required(&MAIL_ID)?,
-        to: args.required(&TO)?,
+        to: receiver(args)?,
         cc: copies(args)?,
         note: args.verbatim(&BODY)?.map(|note| rename::strip(&note)).unwrap_or_default(),
         session_alias: args.text(&SESSION_ALIAS)?.unwrap_or_default(),

@@ -8,6 +8,7 @@ use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::String;
 
+use crate::alias::is_proposable;
 use crate::lang::Lang;
 
 /// How every marker starts, whatever follows.
@@ -18,7 +19,7 @@ const MAX_REASON: usize = 200;
 /// Whether `alias` may be proposed; if not, no marker is added (`T-13.3`).
 #[must_use]
 pub fn may_propose(alias: &str) -> bool {
-    !alias.trim().is_empty()
+    is_proposable(alias)
 }
 
 /// The marker for a proposal. `alias` must be one that [`may_propose`] allows; the reason is made

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use super::args::{Arg, Args};
 use super::receipt::{self, Asked, Rename};
 use super::{NeedHttp, Next, Output, rename, text};
+use crate::address::Address;
 use crate::api::send;
 use crate::lang::Lang;
 
@@ -73,7 +74,7 @@ pub(super) const KNOWN: &[Arg] = &[
 pub(super) fn start(args: &Args<'_>, host_session: Option<String>) -> Result<Next, Output> {
     args.check_names()?;
     let lang = args.lang;
-    let to = args.required(&TO)?;
+    let to = receiver(args)?;
     let subject = args.required(&SUBJECT)?;
     let mut body = args.required_verbatim(&BODY)?;
     let proposed = args.text(&PROPOSE_ALIAS)?;
@@ -114,6 +115,15 @@ pub(super) fn start(args: &Args<'_>, host_session: Option<String>) -> Result<Nex
         Ok(sent) => receipt::sent(lang, &asked, &sent),
         Err(error) => Next::Done(text::failure(lang, ("发信", "sending"), &error)),
     }))
+}
+
+/// The address in `to`, as given; one without a name is refused before it costs an exchange.
+pub(super) fn receiver(args: &Args<'_>) -> Result<String, Output> {
+    let to = args.required(&TO)?;
+    match to.parse::<Address>() {
+        Ok(_) => Ok(to),
+        Err(_) => Err(args.wrong(&TO, Some(&to.into()))),
+    }
 }
 
 /// The addresses in copy as the wire wants them: one text, separated by commas. White space also

@@ -19,9 +19,9 @@ pub(super) const KNOWN: &[Arg] = &[SESSION_ID];
 
 pub(super) fn start(args: &Args<'_>, toolbox: &Toolbox) -> Result<Next, Output> {
     args.check_names()?;
-    let session_id = match args.text(&SESSION_ID)?.or_else(|| toolbox.session_id.clone()) {
-        Some(id) => id,
-        None => return Err(args.wrong(&SESSION_ID, None)),
+    let given = args.text(&SESSION_ID)?;
+    let Some(session_id) = given.or_else(|| toolbox.session_id.clone()) else {
+        return Err(args.wrong(&SESSION_ID, None));
     };
     let lang = args.lang;
     Ok(NeedHttp::next(participants::request(&session_id), move |outcome| {

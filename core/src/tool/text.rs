@@ -4,7 +4,7 @@
 //! moves a cursor or turns text around) or [`quoted`] (every line starts with `> `, however the
 //! writer ended it), so that it can neither forge a field of ours nor look like an instruction.
 
-use alloc::borrow::ToOwned;
+use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -63,14 +63,6 @@ pub(super) const fn one_line_bytes<const N: usize>(source: &[u8]) -> [u8; N] {
         at += 1;
     }
     line
-}
-
-/// Splits at commas, semicolons and white space of either width.
-pub(super) fn split_list(text: &str) -> Vec<String> {
-    text.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '，' | '；'))
-        .filter(|part| !part.is_empty())
-        .map(ToOwned::to_owned)
-        .collect()
 }
 
 /// Whether a character ends a line somewhere.
