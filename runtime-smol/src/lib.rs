@@ -1,3 +1,5 @@
 //! The asynchronous runtime of zcode-mail-bridge.
 
+pub mod cli;
 pub mod demo;
+pub mod gateway;

@@ -1,2 +1,7 @@
 //! The operator's program.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    zcode_mail_smol::cli::main()
+}

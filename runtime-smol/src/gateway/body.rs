@@ -1,0 +1,94 @@
+//! Request bodies: bounded in size and time, JSON, strictly decoded (`W-2`, `W-9`).
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use bytes::Bytes;
+use futures_lite::FutureExt as _;
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderMap};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use zcode_mail_core::lang::Lang;
+use zcode_mail_core::strict::Invalid;
+
+use super::failure::{Failure, Said, said};
+
+/// Largest JSON or form body in bytes: mail texts are a few KiB, files travel as attachments.
+pub(super) const BODY_LIMIT: usize = 1024 * 1024;
+/// How long a client may take to send a body of that size.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// A JSON body, not decoded yet. An empty body counts as an empty object, so that a route without
+/// fields can be called without one.
+pub(super) struct Json(pub(super) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Json {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let (head, body) = request.into_parts();
+        let bytes = collect(body).await?;
+        if bytes.is_empty() {
+            return Ok(Self(Bytes::from_static(b"{}")));
+        }
+        // Another content type could come from a form on a foreign page (CSRF).
+        if !is_json(&head.headers) {
+            return Err(Failure::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                said!(
+                    "请求体须为 JSON，请带上 Content-Type: application/json",
+                    "the body must be JSON; send Content-Type: application/json"
+                ),
+            ));
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl From<Invalid> for Failure {
+    fn from(invalid: Invalid) -> Self {
+        Self::bad_request(Said { zh: invalid.text(Lang::Zh), en: invalid.text(Lang::En) })
+    }
+}
+
+/// The whole body.
+///
+/// # Errors
+///
+/// 413 above [`BODY_LIMIT`], 408 when the client takes longer than it may, 400 when the
+/// connection breaks.
+pub(super) async fn collect(body: Body) -> Result<Bytes, Failure> {
+    let collected = async { Some(Limited::new(body, BODY_LIMIT).collect().await) }
+        .or(async {
+            smol::Timer::after(BODY_TIME).await;
+            None
+        })
+        .await;
+    match collected {
+        Some(Ok(collected)) => Ok(collected.to_bytes()),
+        Some(Err(error)) if error.is::<LengthLimitError>() => Err(Failure::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            said!(
+                "请求体超过上限 {BODY_LIMIT} 字节；大文件请作为附件上传",
+                "the body is larger than {BODY_LIMIT} bytes; upload files as attachments"
+            ),
+        )),
+        Some(Err(_)) => Err(Failure::bad_request(said!(
+            "请求体没有传完连接就断了",
+            "the connection broke before the body was complete"
+        ))),
+        None => Err(Failure::new(
+            StatusCode::REQUEST_TIMEOUT,
+            said!("请求体传输超时", "the body took too long to arrive"),
+        )),
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(Ok(value)) = headers.get(CONTENT_TYPE).map(|value| value.to_str()) else {
+        return false;
+    };
+    let essence = value.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json")
+}

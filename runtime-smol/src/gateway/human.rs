@@ -1,0 +1,235 @@
+//! The human side: the JSON interface below `/api/v1/me`, the same acts for third-party programs
+//! with a user key as for the page with its cookie. Agents' credentials are refused throughout.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Extension, Path, Query, State};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use zcode_mail_core::api::send;
+use zcode_mail_core::lang::Lang;
+use zcode_mail_core::lifecycle::{State as Stage, Verdict};
+use zcode_mail_core::mode::PermissionMode;
+use zcode_mail_core::strict::Fields;
+
+use super::agent::json as json_response;
+use super::auth::{Proof, UserCaller};
+use super::body::Json;
+use super::failure::{Failure, said};
+use super::permission::{self, Filter, Request};
+use super::server::Connection;
+use super::{Gateway, delivery, stamp, stream};
+
+/// Requests in one listing.
+const LIST_LIMIT: u32 = 500;
+/// Mails in one listing, and how many without a wish.
+const INBOX_LIMIT: u32 = 200;
+const INBOX_DEFAULT: u32 = 50;
+
+/// The routes of people.
+pub(super) fn routes() -> Router<Arc<Gateway>> {
+    Router::new()
+        .route("/health", get(health))
+        .route("/api/v1/me/permissions", get(permissions))
+        .route("/api/v1/me/permissions/{id}", get(permission))
+        .route("/api/v1/me/permissions/{id}/decide", post(decide))
+        .route("/api/v1/me/mail/send", post(send))
+        .route("/api/v1/me/mail/inbox", get(inbox))
+        .route("/api/v1/me/events", get(events))
+}
+
+/// A refusal outside the JSON interface.
+pub(super) fn failure_page(failure: &Failure, _: &HeaderMap, lang: Lang) -> Response {
+    let headers = [(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"))];
+    (failure.status, headers, failure.message.text(lang).to_owned()).into_response()
+}
+
+/// A permission request as the human interface shows it.
+pub(super) fn request_json(request: &Request) -> Value {
+    let mut value = json!({
+        "request_id": request.id,
+        "mail_id": request.mail_id,
+        "session_id": request.session_id.as_deref().unwrap_or_default(),
+        "session_alias": request.session_alias,
+        "agent_name": request.agent_name,
+        "question": request.question,
+        "options": request.options,
+        "context": request.context,
+        "task": request.task,
+        "task_from": request.task_from,
+        "relay_key": request.relay_key.as_deref().unwrap_or_default(),
+        "status": request.state.name(),
+        "created_at": stamp::rfc3339(request.created_at),
+    });
+    if let Stage::Decided(Verdict { decision, note, by, .. }) = &request.state {
+        value["decision"] = json!(decision);
+        value["note"] = json!(note);
+        value["decided_by"] = json!(by);
+    }
+    if let Some(end) = request.state.end() {
+        value["ended_at"] = json!(stamp::rfc3339(end.at.0));
+    }
+    value
+}
+
+async fn health(State(gateway): State<Arc<Gateway>>) -> Result<Response, Failure> {
+    gateway.store.read(|db| Ok(db.query_row("SELECT 1", [], |_| Ok(()))?)).await?;
+    Ok(json_response(json!({ "status": "ok" }).to_string()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PermissionQuery {
+    status: Option<String>,
+    session_id: Option<String>,
+    agent_name: Option<String>,
+}
+
+async fn permissions(
+    State(gateway): State<Arc<Gateway>>,
+    caller: UserCaller,
+    query: Result<Query<PermissionQuery>, axum::extract::rejection::QueryRejection>,
+) -> Result<Response, Failure> {
+    let Query(query) = query.map_err(|_| bad_query("status, session_id, agent_name"))?;
+    if let Some(status) = &query.status
+        && !["pending", "decided", "withdrawn", "expired"].contains(&status.as_str())
+    {
+        return Err(Failure::bad_request(said!(
+            "status 只能是 pending、decided、withdrawn 或 expired",
+            "status may be pending, decided, withdrawn or expired"
+        )));
+    }
+    let filter = Filter {
+        status: query.status,
+        session_id: query.session_id,
+        agent_name: query.agent_name,
+        ended: false,
+        limit: LIST_LIMIT,
+    };
+    let list = gateway.store.read(move |db| permission::list(db, &caller.name, &filter)).await?;
+    let list: Vec<_> = list.iter().map(request_json).collect();
+    Ok(json_response(json!({ "permissions": list }).to_string()))
+}
+
+async fn permission(
+    State(gateway): State<Arc<Gateway>>,
+    caller: UserCaller,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    let request =
+        gateway.store.read(move |db| permission::addressed_to(db, &caller.name, &id)).await?;
+    Ok(json_response(request_json(&request).to_string()))
+}
+
+async fn decide(
+    State(gateway): State<Arc<Gateway>>,
+    caller: UserCaller,
+    Path(id): Path<String>,
+    Json(body): Json,
+) -> Result<Response, Failure> {
+    let mut fields = Fields::parse(&body)?;
+    let decision = fields.string("decision")?;
+    let note = fields.opt_string("note")?.unwrap_or_default();
+    fields.finish()?;
+    let request = gateway
+        .store
+        .write(move |tx| permission::decide(tx, &caller.name, &id, &decision, &note))
+        .await?;
+    Ok(json_response(request_json(&request).to_string()))
+}
+
+async fn send(
+    State(gateway): State<Arc<Gateway>>,
+    caller: UserCaller,
+    Json(body): Json,
+) -> Result<Response, Failure> {
+    let (request, permission_mode) = decode_send(&body)?;
+    let sent = gateway
+        .store
+        .write(move |tx| {
+            let letter = delivery::Letter { request, permission_mode };
+            delivery::send(tx, &delivery::Sender::person(caller.name), letter)
+        })
+        .await?;
+    Ok(json_response(sent.to_json()))
+}
+
+/// The fields of `W-5` without `relay`, and `permission_mode` for the session that the mail
+/// creates.
+fn decode_send(body: &[u8]) -> Result<(send::Request, Option<PermissionMode>), Failure> {
+    let mut fields = Fields::parse(body)?;
+    let mode = fields.opt_string("permission_mode")?.filter(|mode| !mode.is_empty());
+    let mode = mode
+        .map(|mode| {
+            PermissionMode::parse(&mode).ok_or_else(|| {
+                fields.forbidden(
+                    "permission_mode",
+                    ("只能是 plan、workspace 或 full", "may be plan, workspace or full"),
+                )
+            })
+        })
+        .transpose()?;
+    let some = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let request = send::Request {
+        to: fields.string("to")?,
+        cc: fields.opt_string("cc")?.unwrap_or_default(),
+        subject: fields.opt_string("subject")?.unwrap_or_default(),
+        body: fields.opt_string("body")?.unwrap_or_default(),
+        reply_to: some(fields.opt_string("reply_to")?),
+        session_alias: some(fields.opt_string("session_alias")?),
+        attachment_ids: fields.opt_string_array("attachment_ids")?.unwrap_or_default(),
+        relay: None,
+    };
+    fields.finish()?;
+    Ok((request, mode))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InboxQuery {
+    status: Option<String>,
+    limit: Option<u32>,
+}
+
+async fn inbox(
+    State(gateway): State<Arc<Gateway>>,
+    caller: UserCaller,
+    query: Result<Query<InboxQuery>, axum::extract::rejection::QueryRejection>,
+) -> Result<Response, Failure> {
+    let Query(query) = query.map_err(|_| bad_query("status, limit"))?;
+    let unread = match query.status.as_deref() {
+        None | Some("all") => false,
+        Some("unread") => true,
+        Some(_) => {
+            return Err(Failure::bad_request(said!(
+                "status 只能是 unread 或 all",
+                "status may be unread or all"
+            )));
+        }
+    };
+    let limit = query.limit.unwrap_or(INBOX_DEFAULT).min(INBOX_LIMIT);
+    let mails =
+        gateway.store.read(move |db| delivery::inbox(db, &caller.name, unread, limit)).await?;
+    Ok(json_response(json!({ "mails": mails }).to_string()))
+}
+
+async fn events(
+    State(gateway): State<Arc<Gateway>>,
+    caller: UserCaller,
+    Extension(Connection(cut)): Extension<Connection>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let key_id = match caller.by {
+        Proof::Key(id) => Some(id),
+        Proof::Cookie(_) => None,
+    };
+    stream::open(&gateway, caller.name, key_id, &headers, cut).await
+}
+
+fn bad_query(known: &str) -> Failure {
+    Failure::bad_request(said!("查询参数只能是 {known}", "query parameters may be {known}"))
+}
