@@ -10,7 +10,7 @@
 //! | plan mode; any other decision text | block | block |
 //! | permanent failure: 4xx except 408 and 429, or a request over the size limit | block | block |
 //! | the request was withdrawn or ran out on the gateway | block | block |
-//! | temporary failure, time limit, signal, no credential, unreadable event, own error | block | nothing |
+//! | temporary failure, time limit, signal, no usable settings, unreadable event, own error | block | nothing |
 //!
 //! Sources: seed 000 "fail closed", `B-8.2`, `B-8.2b`, `B-8.8`, `B-9.2`.
 
@@ -72,8 +72,8 @@ pub enum Because {
     Unclear(Person, String),
     /// The event cannot be read.
     Unreadable(Unreadable),
-    /// There is nothing to identify with at the gateway; what was looked for.
-    NoCredential(String),
+    /// The gateway cannot even be called: no key, or a setting that cannot be used; which.
+    NotConfigured(String),
     /// The request is larger than the gateway takes, in bytes; nothing is asked in part.
     TooLarge(usize),
     /// The gateway refuses the request for good.
@@ -116,7 +116,7 @@ impl Verdict {
             | Because::GatewayRefused { .. }
             | Because::Withdrawn => Answer::Block(text::reason(&because, tool, lang)),
             Because::Unreadable(_)
-            | Because::NoCredential(_)
+            | Because::NotConfigured(_)
             | Because::Unreachable(_)
             | Because::TimedOut(_)
             | Because::Signal
@@ -147,7 +147,7 @@ impl Because {
             Self::Refused(_) => "refused",
             Self::Unclear(..) => "unclear-decision",
             Self::Unreadable(_) => "unreadable-event",
-            Self::NoCredential(_) => "no-credential",
+            Self::NotConfigured(_) => "not-configured",
             Self::TooLarge(_) => "request-too-large",
             Self::GatewayRefused { .. } => "permanent-failure",
             Self::Unreachable(_) => "temporary-failure",

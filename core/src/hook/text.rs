@@ -48,8 +48,8 @@ fn reason_zh(because: &Because, tool: &str) -> String {
         Because::Unreadable(error) => format!(
             "钩子看不懂 ZCode 传来的事件（{error}），因此没有人被询问，{tool} 没有执行。这是程序问题，不是有人拒绝；请报告此情况。"
         ),
-        Because::NoCredential(detail) => format!(
-            "没有可用的 AgentMail 密钥，无法询问任何人，{tool} 没有执行（{detail}）。这不是有人拒绝；请让管理员配置 AGENTMAIL_AGENT_KEY。"
+        Because::NotConfigured(detail) => format!(
+            "AgentMail 没有配置好，无法询问任何人，{tool} 没有执行（{detail}）。这不是有人拒绝；请让管理员检查 AGENTMAIL_* 环境变量。"
         ),
         Because::TooLarge(bytes) => format!(
             "授权请求有 {bytes} 字节，超过网关一次能接收的大小，而请求必须完整，因此没有询问任何人，{tool} 没有执行。请把改动拆成几次较小的调用。"
@@ -108,9 +108,9 @@ fn reason_en(because: &Because, tool: &str) -> String {
             "The hook cannot read ZCode's event ({error}), so nobody was asked and {tool} did not \
              run. This is a fault of the software, not a person's refusal; please report it."
         ),
-        Because::NoCredential(detail) => format!(
-            "There is no AgentMail key, so nobody can be asked and {tool} did not run ({detail}). \
-             This is not a person's refusal; an administrator must set AGENTMAIL_AGENT_KEY."
+        Because::NotConfigured(detail) => format!(
+            "AgentMail is not set up, so nobody can be asked and {tool} did not run ({detail}). \
+             This is not a person's refusal; an administrator must check the AGENTMAIL_* variables."
         ),
         Because::TooLarge(bytes) => format!(
             "The request for approval has {bytes} bytes, more than the gateway takes at once, and \
@@ -202,7 +202,7 @@ mod tests {
             Because::Refused(person()),
             Because::Unclear(person(), "好吧".into()),
             Because::Unreadable(Unreadable::Empty),
-            Because::NoCredential("HOME is not set".into()),
+            Because::NotConfigured("HOME is not set".into()),
             Because::TooLarge(2_000_000),
             Because::GatewayRefused {
                 status: 409,

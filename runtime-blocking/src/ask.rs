@@ -1,0 +1,55 @@
+//! From a call that needs a human to a verdict: remembered approvals, credential, loop.
+
+use zcode_mail_core::config::Settings;
+use zcode_mail_core::hook::Call;
+use zcode_mail_core::hook::machine::{Machine, Output, Setup};
+use zcode_mail_core::hook::outcome::{Because, Verdict};
+
+use crate::client::Client;
+use crate::clock::Clock;
+use crate::grants_file::GrantsFile;
+use crate::pending::Pending;
+use crate::signals::Flag;
+use crate::{credential, event_loop, inject};
+
+/// Asks, unless a remembered approval covers the call.
+pub(crate) fn ask(call: &Call, settings: &Settings, signals: &Flag) -> Verdict {
+    let clock = Clock::start();
+    inject::here("grants");
+    let grants = GrantsFile::locate(settings)
+        .inspect_err(|why| crate::log(&format!("NO remembered approvals: {why}")))
+        .ok();
+    let session = call.grant_session(settings);
+    let granted = grants
+        .as_ref()
+        .zip(session)
+        .is_some_and(|(file, session)| file.covers(session, &call.event.tool));
+    let nonce = match getrandom::u64() {
+        Ok(nonce) => nonce,
+        Err(error) => {
+            return call
+                .verdict(Because::Internal(format!("no random numbers: {error}")), settings);
+        }
+    };
+    let setup = Setup { call, settings, granted, nonce, now: clock.now() };
+    let mut machine = Machine::new(setup);
+    let first = machine.poll_output();
+    if let Output::Done(verdict) = first {
+        return verdict;
+    }
+    inject::here("credential");
+    let client = credential::find(settings)
+        .and_then(|credential| Client::new(settings, &credential))
+        .map_err(Because::NotConfigured);
+    let client = match client {
+        Ok(client) => client,
+        Err(because) => return call.verdict(because, settings),
+    };
+    let _pending =
+        settings.mail_driven().then(|| Pending::note(settings, machine.relay_key())).flatten();
+    event_loop::run(&mut machine, first, &client, clock, signals, |session, tool| {
+        if let Some(file) = &grants {
+            file.remember(session, tool);
+        }
+    })
+}
