@@ -2,9 +2,11 @@
 
 mod scripted;
 
+mod contract;
 mod framer;
 mod hook_event;
 mod licences;
+mod lifecycle;
 mod programs;
 mod replay;
 mod sse;
