@@ -15,6 +15,8 @@ use zcode_mail_core::http::is_permanent;
 use zcode_mail_core::mode::PermissionMode;
 use zcode_mail_core::relay_key::{self, clamp, sha256_hex};
 
+use crate::scripted::scripted;
+
 fn vectors(name: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/contract").join(name);
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
@@ -126,6 +128,21 @@ fn aliases_are_made_as_in_the_tables() {
             assert_eq!(is_unusable_name(text), expected, "{text:?}");
         }
     }
+}
+
+#[test]
+fn any_event_keeps_the_laws_of_the_reader() {
+    scripted("events");
+}
+
+#[test]
+fn any_reply_keeps_the_laws_of_every_endpoint() {
+    scripted("replies");
+}
+
+#[test]
+fn any_body_keeps_the_laws_of_the_decoders() {
+    scripted("bodies");
 }
 
 /// Keys around the limit, of characters of every width.

@@ -4,7 +4,10 @@
 //! does not. proptest, the replay test and cargo-fuzz call the same function, so what one of them
 //! finds guards all three.
 
+pub mod bodies;
+pub mod events;
 pub mod framer;
+pub mod replies;
 pub mod sse;
 pub mod sse_writer;
 
@@ -19,7 +22,10 @@ pub struct Target {
 
 /// Every machine that has an oracle, in the order of their names.
 pub const TARGETS: &[Target] = &[
+    Target { name: "bodies", check: bodies::check },
+    Target { name: "events", check: events::check },
     Target { name: "framer", check: framer::check },
+    Target { name: "replies", check: replies::check },
     Target { name: "sse", check: sse::check },
     Target { name: "sse_writer", check: sse_writer::check },
 ];

@@ -8,7 +8,11 @@
 //! of fixed length; whoever changes an entry or the meaning of a byte makes the corpora anew
 //! (`tests/fuzz --keep`) in the same commit.
 
+pub mod bodies;
+pub mod document;
+pub mod events;
 pub mod framer;
+pub mod replies;
 pub mod sse;
 pub mod sse_writer;
 

@@ -74,6 +74,13 @@ fn plain_text(reply: &Reply<'_>) -> Option<String> {
         return None;
     }
     let text = clean(core::str::from_utf8(reply.body).ok()?);
+    // A byte order mark, a NUL or a comment may stand before the markup.
+    let lower = text.to_ascii_lowercase();
+    if text.trim_start_matches('\u{feff}').starts_with('<')
+        || ["<html", "<!doctype", "<head", "<body"].iter().any(|tag| lower.contains(tag))
+    {
+        return None;
+    }
     // An object or list without any content says less than the reason phrase.
     (!matches!(text.as_str(), "" | "{}" | "[]" | "null")).then_some(text)
 }
@@ -192,7 +199,9 @@ mod tests {
 
     #[test]
     fn a_page_is_never_pasted() {
-        for body in ["<!DOCTYPE html><p>secret</p>", " \n<html>"] {
+        for body in
+            ["<!DOCTYPE html><p>secret</p>", " \n<html>", "\0<p>", "\u{feff}<p>", "x <BODY>"]
+        {
             for status in [302, 403, 404, 502] {
                 assert!(!failed(status, body).to_string().contains('<'), "{status}");
             }
