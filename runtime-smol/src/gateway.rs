@@ -31,12 +31,14 @@ mod guard;
 mod hub;
 mod human;
 mod log;
+mod page;
 mod permission;
 mod secret;
 mod server;
 pub mod stamp;
 pub mod store;
 mod stream;
+mod throttle;
 
 use hub::Hub;
 use store::{OpenError, Store};
@@ -107,6 +109,7 @@ pub(crate) struct Gateway {
     hub: Arc<Hub>,
     agent_secret: Option<Secret>,
     lang: Lang,
+    logins: throttle::Throttle,
 }
 
 /// A running gateway. Dropping it stops it.
@@ -168,6 +171,7 @@ pub fn start(config: Config) -> Result<Running, StartError> {
         hub,
         agent_secret: config.agent_secret.clone(),
         lang: config.lang,
+        logins: throttle::Throttle::default(),
     });
     let server = server::Server::start(&config, gateway)?;
     Ok(Running { address: server.address(), store, server: Some(server) })

@@ -16,8 +16,10 @@ use super::store::Tx;
 
 mod login;
 
-pub(super) use login::cookie_owner;
-pub use login::{CODE_LIFETIME, issue_code, password_hash};
+pub use login::{CODE_LIFETIME, COOKIE_LIFETIME, issue_code, password_hash};
+pub(super) use login::{
+    code_owner, cookie_owner, end_cookie, redeem_code, start_cookie, stored_password,
+};
 
 /// Longest name in bytes.
 pub const NAME_LIMIT: usize = 64;

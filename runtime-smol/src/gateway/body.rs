@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::Form;
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
@@ -43,6 +44,23 @@ impl<S: Send + Sync> FromRequest<S> for Json {
             ));
         }
         Ok(Self(bytes))
+    }
+}
+
+/// The fields of a form.
+pub(super) struct FormBody<T>(pub(super) T);
+
+impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequest<S> for FormBody<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
+        let (head, body) = request.into_parts();
+        let bytes = collect(body).await?;
+        let whole = Request::from_parts(head, Body::from(bytes));
+        let Form(fields) = Form::from_request(whole, state)
+            .await
+            .map_err(|_| Failure::bad_request(said!("表单无法读取", "the form cannot be read")))?;
+        Ok(Self(fields))
     }
 }
 

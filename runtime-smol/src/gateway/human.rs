@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Extension, Path, Query, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use axum::routing::{get, post};
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use zcode_mail_core::api::send;
-use zcode_mail_core::lang::Lang;
 use zcode_mail_core::lifecycle::{State as Stage, Verdict};
 use zcode_mail_core::mode::PermissionMode;
 use zcode_mail_core::strict::Fields;
@@ -40,12 +39,6 @@ pub(super) fn routes() -> Router<Arc<Gateway>> {
         .route("/api/v1/me/mail/send", post(send))
         .route("/api/v1/me/mail/inbox", get(inbox))
         .route("/api/v1/me/events", get(events))
-}
-
-/// A refusal outside the JSON interface.
-pub(super) fn failure_page(failure: &Failure, _: &HeaderMap, lang: Lang) -> Response {
-    let headers = [(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"))];
-    (failure.status, headers, failure.message.text(lang).to_owned()).into_response()
 }
 
 /// A permission request as the human interface shows it.

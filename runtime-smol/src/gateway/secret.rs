@@ -1,6 +1,7 @@
 //! Random ids and tokens, their digests, and passwords.
 
-use argon2::password_hash::PasswordHasher as _;
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use argon2::{Algorithm, Argon2, Params, Version};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
@@ -92,6 +93,17 @@ pub(super) fn hash_password(password: &str) -> Result<String, Failure> {
     Ok(hash.to_string())
 }
 
+/// Whether `password` belongs to `hash`. Without a hash (unknown user, or one who has no password)
+/// the same work is done for nothing, so that the time does not tell which names exist.
+#[must_use]
+pub(super) fn verify_password(password: &str, hash: Option<&str>) -> bool {
+    // A valid hash of a password that nobody knows.
+    const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$c29tZSByYW5kb20gc2FsdA\
+                          $4vjGvIHYE4uXgIBrLtKKuEfoTTHJPGjfrn8zTUOJbpo";
+    let Ok(parsed) = PasswordHash::new(hash.unwrap_or(NOBODY)) else { return false };
+    argon2().verify_password(password.as_bytes(), &parsed).is_ok() && hash.is_some()
+}
+
 fn argon2() -> Argon2<'static> {
     Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::default())
 }
@@ -113,6 +125,25 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn passwords_verify_only_against_their_own_hash() {
+        let hash = hash_password("correct horse").unwrap();
+        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        assert!(verify_password("correct horse", Some(&hash)));
+        assert!(!verify_password("correct horse ", Some(&hash)));
+        assert!(!verify_password("", Some(&hash)));
+        assert!(!verify_password("correct horse", None));
+        assert!(!verify_password("correct horse", Some("not a hash")));
+        assert_ne!(hash, hash_password("correct horse").unwrap());
+    }
+
+    #[test]
+    fn the_hash_for_nobody_parses_so_that_unknown_names_cost_the_same() {
+        let before = std::time::Instant::now();
+        assert!(!verify_password("x", None));
+        assert!(before.elapsed() > std::time::Duration::from_millis(2));
+    }
 
     #[test]
     fn ids_are_version_four_and_tokens_differ() {

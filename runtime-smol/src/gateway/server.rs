@@ -12,7 +12,7 @@
 
 use std::any::Any;
 use std::convert::Infallible;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,7 +35,7 @@ use tower::ServiceExt as _;
 use super::failure::Failure;
 use super::guard::{self, Hosts};
 use super::hub::Cut;
-use super::{Config, Gateway, StartError, agent, human, log};
+use super::{Config, Gateway, StartError, agent, human, log, page};
 
 /// How long a stopping gateway waits for requests in progress.
 const GRACE: Duration = Duration::from_secs(3);
@@ -48,6 +48,10 @@ const HEAD_TIME: Duration = Duration::from_secs(30);
 const THREADS: usize = 2;
 /// Pause after a failed accept (out of descriptors), so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The address of the client, an extension of each request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub(super) IpAddr);
 
 /// The handle that closes the request's connection, an extension of each request.
 #[derive(Clone, Debug)]
@@ -135,7 +139,7 @@ impl Server {
 }
 
 fn router(gateway: &Arc<Gateway>) -> Router {
-    agent::routes().merge(human::routes()).with_state(Arc::clone(gateway))
+    agent::routes().merge(human::routes()).merge(page::routes()).with_state(Arc::clone(gateway))
 }
 
 async fn accept(
@@ -154,8 +158,8 @@ async fn accept(
             .await;
         match accepted {
             None => return,
-            Some(Ok((stream, _))) => {
-                let task = serve(stream, Arc::clone(&shared), finished.clone());
+            Some(Ok((stream, peer))) => {
+                let task = serve(stream, peer.ip(), Arc::clone(&shared), finished.clone());
                 executor.spawn(task).detach();
             }
             Some(Err(error)) => {
@@ -166,7 +170,12 @@ async fn accept(
     }
 }
 
-async fn serve(mut stream: Async<TcpStream>, shared: Arc<Shared>, _finished: Sender<()>) {
+async fn serve(
+    mut stream: Async<TcpStream>,
+    peer: IpAddr,
+    shared: Arc<Shared>,
+    _finished: Sender<()>,
+) {
     let open = Open::new(&shared);
     if open.0 > CONNECTIONS {
         let refusal: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\
@@ -177,7 +186,8 @@ async fn serve(mut stream: Async<TcpStream>, shared: Arc<Shared>, _finished: Sen
     // Events are small and late is worse than one packet more; a failure only means delay.
     let _ = stream.get_ref().set_nodelay(true);
     let (cut, was_cut) = async_channel::bounded::<()>(1);
-    let service = service_fn(|request: Request<Incoming>| answer(&shared, request, cut.clone()));
+    let service =
+        service_fn(|request: Request<Incoming>| answer(&shared, request, peer, cut.clone()));
     let connection = http1::Builder::new()
         .timer(SmolTimer::new())
         .header_read_timeout(HEAD_TIME)
@@ -218,6 +228,7 @@ impl Drop for Open<'_> {
 async fn answer(
     shared: &Shared,
     mut request: Request<Incoming>,
+    peer: IpAddr,
     cut: Cut,
 ) -> Result<Response, Infallible> {
     let method = request.method().clone();
@@ -225,6 +236,7 @@ async fn answer(
     let headers = request.headers().clone();
     let result = match shared.hosts.check(&request) {
         Ok(()) => {
+            request.extensions_mut().insert(Peer(peer));
             request.extensions_mut().insert(Connection(cut));
             let routed = shared.router.clone().oneshot(request.map(Body::new));
             AssertUnwindSafe(routed).catch_unwind().await
@@ -244,12 +256,15 @@ async fn answer(
         response = if guard::is_api(&uri) {
             failure.json_response(shared.gateway.lang)
         } else {
-            human::failure_page(&failure, &headers, shared.gateway.lang)
+            page::failure(&failure, &headers, shared.gateway.lang)
         };
-    } else if matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
-        && guard::is_api(&uri)
-    {
-        response = unknown_route(response.status()).json_response(shared.gateway.lang);
+    } else if matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
+        let failure = unknown_route(response.status());
+        response = if guard::is_api(&uri) {
+            failure.json_response(shared.gateway.lang)
+        } else {
+            page::failure(&failure, &headers, shared.gateway.lang)
+        };
     }
     guard::secure(response.headers_mut());
     Ok(response)
@@ -257,7 +272,7 @@ async fn answer(
 
 fn unknown_route(status: StatusCode) -> Failure {
     let message = if status == StatusCode::NOT_FOUND {
-        super::failure::said!("没有这个接口", "there is no such endpoint")
+        super::failure::said!("这里什么都没有", "there is nothing here")
     } else {
         super::failure::said!("这个接口不接受该方法", "this endpoint does not take that method")
     };

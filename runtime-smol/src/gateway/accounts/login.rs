@@ -6,6 +6,8 @@ use super::super::failure::{Failure, said};
 use super::super::secret::{self, TokenHash};
 use super::super::store::Tx;
 
+/// How long a browser stays logged in, milliseconds: thirty days.
+pub const COOKIE_LIFETIME: i64 = 30 * 24 * 3600 * 1000;
 /// How long a login link can be opened, milliseconds: a quarter of an hour from the terminal to
 /// the browser or the phone.
 pub const CODE_LIFETIME: i64 = 15 * 60 * 1000;
@@ -26,6 +28,17 @@ pub fn password_hash(password: &str) -> Result<String, Failure> {
     secret::hash_password(password)
 }
 
+/// The hash of the password of `name`; `None` for who has none or does not exist.
+pub(in crate::gateway) fn stored_password(
+    db: &Connection,
+    name: &str,
+) -> Result<Option<String>, Failure> {
+    let hash = db
+        .query_row("SELECT password_hash FROM users WHERE name = ?1", [name], |row| row.get(0))
+        .optional()?;
+    Ok(hash.flatten())
+}
+
 /// A one-time code with which the person `name` logs in within [`CODE_LIFETIME`].
 ///
 /// # Errors
@@ -36,6 +49,33 @@ pub fn issue_code(tx: &mut Tx<'_>, name: &str) -> Result<String, Failure> {
     insert(tx, name, "code", CODE_LIFETIME)
 }
 
+/// Who the code belongs to, without using it up.
+pub(in crate::gateway) fn code_owner(
+    db: &Connection,
+    code: &str,
+    now: i64,
+) -> Result<Option<String>, Failure> {
+    owner(db, code, "code", now)
+}
+
+/// Uses a code up; `None` when it is unknown, over, or used.
+pub(in crate::gateway) fn redeem_code(
+    tx: &mut Tx<'_>,
+    code: &str,
+) -> Result<Option<String>, Failure> {
+    let found = owner(tx, code, "code", tx.now())?;
+    if found.is_some() {
+        delete(tx, code)?;
+    }
+    Ok(found)
+}
+
+/// A new browser session; the text is the cookie's value.
+pub(in crate::gateway) fn start_cookie(tx: &mut Tx<'_>, name: &str) -> Result<String, Failure> {
+    tx.execute("DELETE FROM logins WHERE expires_at <= ?1", [tx.now()])?;
+    insert(tx, name, "cookie", COOKIE_LIFETIME)
+}
+
 /// Who a cookie belongs to.
 pub(in crate::gateway) fn cookie_owner(
     db: &Connection,
@@ -43,6 +83,11 @@ pub(in crate::gateway) fn cookie_owner(
     now: i64,
 ) -> Result<Option<String>, Failure> {
     owner(db, cookie, "cookie", now)
+}
+
+/// Ends a browser session.
+pub(in crate::gateway) fn end_cookie(tx: &mut Tx<'_>, cookie: &str) -> Result<(), Failure> {
+    delete(tx, cookie)
 }
 
 fn insert(tx: &mut Tx<'_>, name: &str, kind: &str, lifetime: i64) -> Result<String, Failure> {
@@ -64,4 +109,9 @@ fn owner(db: &Connection, token: &str, kind: &str, now: i64) -> Result<Option<St
             |row| row.get(0),
         )
         .optional()?)
+}
+
+fn delete(tx: &mut Tx<'_>, token: &str) -> Result<(), Failure> {
+    tx.execute("DELETE FROM logins WHERE hash = ?1", [TokenHash::of(token).as_bytes()])?;
+    Ok(())
 }
