@@ -8,13 +8,15 @@ use std::fmt;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 mod accounts;
 mod serve;
 mod settings;
 
 use settings::Data;
+
+use crate::demo;
 
 /// The operator's program of zcode-mail-bridge.
 #[derive(Debug, Parser)]
@@ -34,6 +36,15 @@ enum Command {
     /// Make, register, list and revoke the keys of agents.
     #[command(subcommand)]
     AgentKey(accounts::AgentKey),
+    /// Play the approval loop on this machine: a gateway, a human, an agent, real hooks.
+    Demo(Demo),
+}
+
+#[derive(Debug, Args)]
+struct Demo {
+    /// Decide through the human API; fail when an answer is not the expected one.
+    #[arg(long)]
+    auto: bool,
 }
 
 /// Why a command fails.
@@ -53,6 +64,7 @@ pub fn main() -> ExitCode {
         Command::Gateway(args) => serve::run(args),
         Command::User(command) => accounts::user(command),
         Command::AgentKey(command) => accounts::agent_key(command),
+        Command::Demo(args) => play(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -62,6 +74,11 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn play(args: &Demo) -> Result<(), Failed> {
+    let as_expected = demo::run(demo::Options { auto: args.auto }, &mut std::io::stdout().lock())?;
+    if as_expected { Ok(()) } else { Err(Failed("not every answer was the expected one".into())) }
 }
 
 /// Writes one line of result.
