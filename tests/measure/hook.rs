@@ -76,7 +76,7 @@ pub fn start() {
     let env = [("AGENTMAIL_PERMISSION_MODE", "full"), ("HOME", "/nonexistent")];
     let hook = bin("zcode-mail-hook");
     let node = which("node");
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/hook.mjs");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/measure/peers/hook.mjs");
     let empty = work().join("empty");
     let empty_static = Some(work().join("empty-static")).filter(|path| path.is_file());
     let small = static_hook();
