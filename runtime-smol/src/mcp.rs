@@ -1,0 +1,71 @@
+//! `zcode-mail-mcp`: the mail tools for any MCP client, on standard input and output.
+//!
+//! ```text
+//!  stdin ─▶ streams ─▶ serve ──────────────▶ streams ─▶ stdout
+//!                       │  ▲  (Session of the core)
+//!                   Run │  │ Report
+//!                       ▼  │
+//!                      perform ─▶ client ─▶ gateway
+//!                       │             ▲
+//!                       └─▶ files     └── presence (register, heartbeat)
+//! ```
+//!
+//! One thread runs everything but what can block: files and name look-ups go to the blocking pool,
+//! and a terminal or file on the standard streams gets a thread of its own.
+//!
+//! What it promises:
+//! * nothing happens at start but reading: no network, no lock, no file, no registration, because
+//!   hosts start throw-away twins; the first tool call, or two seconds after
+//!   `notifications/initialized`, begins with all that;
+//! * the reader never waits for a tool; when the client does not read, the server stops reading;
+//! * end of input, a closed output, SIGINT, SIGTERM, SIGHUP or a dead parent end it quickly with
+//!   nothing half-written;
+//! * standard output carries protocol messages only, and a full standard error never blocks it.
+
+use std::process::ExitCode;
+
+use zcode_mail_core::config::Settings;
+
+mod account;
+mod client;
+mod files;
+mod log;
+mod perform;
+mod presence;
+mod serve;
+mod streams;
+mod target;
+mod transfer;
+mod turn_log;
+
+use client::Client;
+use log::Log;
+use perform::Context;
+use streams::Streams;
+
+/// Runs the server until its input ends, and gives back the exit status.
+#[must_use]
+pub fn main() -> ExitCode {
+    let read = |name: &str| std::env::var(name).ok();
+    let log = Log::new(read("AGENTMAIL_LOG").as_deref());
+    let streams = match Streams::take() {
+        Ok(streams) => streams,
+        Err(error) => {
+            log.error(&format!("the standard streams cannot be used: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let settings = Settings::from_env(read);
+    for warning in &settings.warnings {
+        log.info(warning);
+    }
+    let turn_log = read("AGENTMAIL_TURN_LOG").filter(|path| !path.trim().is_empty());
+    let code = async_io::block_on(async move {
+        let executor = std::rc::Rc::new(smol::LocalExecutor::new());
+        let client = Client::new(executor.clone(), &settings);
+        let context = Context::new(executor.clone(), settings, client, log, turn_log);
+        executor.run(serve::serve(streams, context)).await
+    });
+    // A blocked read of a terminal must not keep the process; nothing is left to drop.
+    std::process::exit(code)
+}
