@@ -5,6 +5,8 @@ mod scripted;
 mod contract;
 mod framer;
 mod hook_event;
+mod hook_files;
+mod hook_process;
 mod licences;
 mod lifecycle;
 mod programs;

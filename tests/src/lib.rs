@@ -12,6 +12,7 @@
 //! add one.
 
 pub mod corpus;
+pub mod fakes;
 pub mod oracle;
 pub mod programs;
 pub mod reference;

@@ -1,0 +1,4 @@
+//! Stand-ins for the worlds on both sides.
+
+pub mod gateway;
+pub mod hook;
