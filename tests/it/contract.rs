@@ -131,6 +131,11 @@ fn aliases_are_made_as_in_the_tables() {
 }
 
 #[test]
+fn any_history_of_grants_keeps_their_laws() {
+    scripted("grants");
+}
+
+#[test]
 fn any_event_keeps_the_laws_of_the_reader() {
     scripted("events");
 }

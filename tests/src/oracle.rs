@@ -7,6 +7,7 @@
 pub mod bodies;
 pub mod events;
 pub mod framer;
+pub mod grants;
 pub mod replies;
 pub mod sse;
 pub mod sse_writer;
@@ -25,6 +26,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "bodies", check: bodies::check },
     Target { name: "events", check: events::check },
     Target { name: "framer", check: framer::check },
+    Target { name: "grants", check: grants::check },
     Target { name: "replies", check: replies::check },
     Target { name: "sse", check: sse::check },
     Target { name: "sse_writer", check: sse_writer::check },

@@ -12,6 +12,7 @@ pub mod bodies;
 pub mod document;
 pub mod events;
 pub mod framer;
+pub mod grants;
 pub mod replies;
 pub mod sse;
 pub mod sse_writer;
