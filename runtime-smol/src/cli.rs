@@ -16,7 +16,7 @@ mod settings;
 
 use settings::Data;
 
-use crate::demo;
+use crate::{demo, plugin};
 
 /// The operator's program of zcode-mail-bridge.
 #[derive(Debug, Parser)]
@@ -36,6 +36,9 @@ enum Command {
     /// Make, register, list and revoke the keys of agents.
     #[command(subcommand)]
     AgentKey(accounts::AgentKey),
+    /// Write the plugin to a directory.
+    #[command(subcommand)]
+    Plugin(plugin::Command),
     /// Play the approval loop on this machine: a gateway, a human, an agent, real hooks.
     Demo(Demo),
 }
@@ -60,10 +63,12 @@ impl<E: fmt::Display> From<E> for Failed {
 /// Reads the process's arguments and runs the command.
 #[must_use]
 pub fn main() -> ExitCode {
+    let mut out = std::io::stdout();
     let result = match Cli::parse().command {
         Command::Gateway(args) => serve::run(args),
         Command::User(command) => accounts::user(command),
         Command::AgentKey(command) => accounts::agent_key(command),
+        Command::Plugin(command) => plugin::run(&command, &mut out).map_err(Failed::from),
         Command::Demo(args) => play(&args),
     };
     match result {

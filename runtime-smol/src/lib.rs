@@ -2,5 +2,7 @@
 
 pub mod cli;
 pub mod demo;
+pub mod durable;
 pub mod gateway;
 pub mod mcp;
+pub mod plugin;

@@ -9,6 +9,7 @@ mod hook_files;
 mod hook_process;
 mod licences;
 mod lifecycle;
+mod plugin;
 mod programs;
 mod replay;
 mod sse;

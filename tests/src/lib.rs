@@ -14,6 +14,7 @@
 pub mod corpus;
 pub mod fakes;
 pub mod oracle;
+pub mod plugin_host;
 pub mod programs;
 pub mod reference;
 pub mod script;
