@@ -16,7 +16,7 @@ mod settings;
 
 use settings::Data;
 
-use crate::{demo, plugin};
+use crate::{demo, install, plugin};
 
 /// The operator's program of zcode-mail-bridge.
 #[derive(Debug, Parser)]
@@ -36,6 +36,10 @@ enum Command {
     /// Make, register, list and revoke the keys of agents.
     #[command(subcommand)]
     AgentKey(accounts::AgentKey),
+    /// Put the plugin into ZCode, upgrade it, or go back to the one before.
+    Install(install::InstallArgs),
+    /// Take the plugin out of ZCode and leave its configuration as it was.
+    Uninstall(install::UninstallArgs),
     /// Write the plugin to a directory.
     #[command(subcommand)]
     Plugin(plugin::Command),
@@ -68,6 +72,8 @@ pub fn main() -> ExitCode {
         Command::Gateway(args) => serve::run(args),
         Command::User(command) => accounts::user(command),
         Command::AgentKey(command) => accounts::agent_key(command),
+        Command::Install(args) => install::install(&args, &mut out).map_err(Failed::from),
+        Command::Uninstall(args) => install::uninstall(&args, &mut out).map_err(Failed::from),
         Command::Plugin(command) => plugin::run(&command, &mut out).map_err(Failed::from),
         Command::Demo(args) => play(&args),
     };

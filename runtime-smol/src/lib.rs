@@ -4,5 +4,6 @@ pub mod cli;
 pub mod demo;
 pub mod durable;
 pub mod gateway;
+pub mod install;
 pub mod mcp;
 pub mod plugin;

@@ -7,6 +7,7 @@ mod framer;
 mod hook_event;
 mod hook_files;
 mod hook_process;
+mod install;
 mod licences;
 mod lifecycle;
 mod plugin;
