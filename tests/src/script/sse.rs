@@ -58,16 +58,19 @@ impl Script {
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Self {
         let mut u = Unstructured::new(bytes);
-        let (line_limit, event_limit) = LIMITS[usize::from(byte(&mut u).unwrap_or(0) & 3)];
+        let configuration = byte(&mut u).unwrap_or(0);
+        let (line_limit, event_limit) = LIMITS[usize::from(configuration & 3)];
+        // A byte-order mark matters in one place only, which pieces alone seldom hit.
+        let start: &[u8] = if configuration & 4 == 0 { b"" } else { b"\xEF\xBB\xBF" };
         let mut connections = Vec::new();
         let mut chunks = Vec::new();
-        let mut chunk = Vec::new();
+        let mut chunk = start.to_vec();
         while let Some(step) = Step::decode(&mut u, &VOCABULARY) {
             match step {
                 Step::Bytes(bytes) => chunk.extend(bytes),
                 Step::Cut => chunks.push(std::mem::take(&mut chunk)),
                 Step::Restart => {
-                    chunks.push(std::mem::take(&mut chunk));
+                    chunks.push(std::mem::replace(&mut chunk, start.to_vec()));
                     connections.push(std::mem::take(&mut chunks));
                 }
             }
