@@ -20,6 +20,10 @@ pub const PATH: &str = "/agent/heartbeat";
 /// Milliseconds between two heartbeats (`B-2.1`).
 pub const INTERVAL_MS: u64 = 30_000;
 
+/// Unknown fields that a reply names at most: an agent needs to learn its few, not to have a body
+/// of strange keys sent back.
+pub const UNKNOWN_LIMIT: usize = 64;
+
 /// What an agent reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Request {
@@ -109,7 +113,8 @@ pub struct Beat {
 pub struct Decoded {
     /// The known part.
     pub request: Request,
-    /// Paths of the fields that the gateway does not know, for the reply.
+    /// Paths of the fields that the gateway does not know, for the reply, at most
+    /// [`UNKNOWN_LIMIT`].
     pub unknown_fields: Vec<String>,
 }
 
@@ -168,6 +173,7 @@ impl Request {
         let mode_enforcement =
             fields.opt_string("mode_enforcement")?.map(|text| Enforcement::from_wire(&text));
         unknown_fields.extend(fields.unknown());
+        unknown_fields.truncate(UNKNOWN_LIMIT);
         let request = Self { platform_sessions, models, mode_enforcement };
         Ok(Decoded { request, unknown_fields })
     }
@@ -293,6 +299,15 @@ mod tests {
         assert_eq!(decoded.request.mode_enforcement, Some(Enforcement::Native));
         let error = Request::decode(br#"{"platform_sessions":["s"]}"#).unwrap_err();
         assert!(alloc::format!("{error}").contains("platform_sessions[0]"));
+    }
+
+    #[test]
+    fn a_reply_names_a_bounded_number_of_unknown_fields() {
+        for (sent, named) in [(UNKNOWN_LIMIT, UNKNOWN_LIMIT), (UNKNOWN_LIMIT + 1, UNKNOWN_LIMIT)] {
+            let members: Vec<_> = (0..sent).map(|nth| alloc::format!("\"f{nth}\":1")).collect();
+            let body = alloc::format!("{{{}}}", members.join(","));
+            assert_eq!(Request::decode(body.as_bytes()).unwrap().unknown_fields.len(), named);
+        }
     }
 
     #[test]
