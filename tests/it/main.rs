@@ -4,6 +4,7 @@ mod scripted;
 
 mod contract;
 mod framer;
+mod gateway;
 mod hook_event;
 mod hook_files;
 mod hook_process;
