@@ -21,6 +21,7 @@
 //! | [`lifecycle`] | a permission request from pending to its end |
 //! | [`grants`] | remembered approvals |
 //! | [`hook`] | ZCode's permission hook: event, policy, machine, answer |
+//! | [`exact`], [`digest`] | a tool input without loss, and what a decision is bound to |
 //! | [`rpc`], [`tool`] | the MCP server and its mail tools |
 //! | [`config`] | settings out of environment variables |
 //! | [`lang`] | which of the two languages a text is made in |
@@ -33,6 +34,8 @@ pub mod alias;
 pub mod api;
 pub mod config;
 pub mod decision;
+pub mod digest;
+pub mod exact;
 pub mod frame;
 pub mod grants;
 pub mod hook;

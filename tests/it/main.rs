@@ -3,8 +3,8 @@
 mod scripted;
 
 mod contract;
+mod digest;
 mod framer;
-mod gateway;
 mod hook_event;
 mod hook_files;
 mod hook_process;
