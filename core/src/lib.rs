@@ -22,6 +22,7 @@
 //! | [`grants`] | remembered approvals |
 //! | [`hook`] | ZCode's permission hook: event, policy, machine, answer |
 //! | [`exact`], [`digest`] | a tool input without loss, and what a decision is bound to |
+//! | [`render`], [`mask`] | what a person is shown, whole and without secrets |
 //! | [`rpc`], [`tool`] | the MCP server and its mail tools |
 //! | [`config`] | settings out of environment variables |
 //! | [`lang`] | which of the two languages a text is made in |
@@ -44,8 +45,10 @@ pub mod inbox;
 mod json;
 pub mod lang;
 pub mod lifecycle;
+pub mod mask;
 pub mod mode;
 pub mod relay_key;
+pub mod render;
 pub mod rpc;
 pub mod sse;
 pub mod strict;
