@@ -24,6 +24,7 @@
 //! | [`exact`], [`digest`] | a tool input without loss, and what a decision is bound to |
 //! | [`render`], [`mask`] | what a person is shown, whole and without secrets |
 //! | [`shell`], [`operands`], [`hints`] | a command line, the files it runs, what to look at twice |
+//! | [`audit`] | the hash-chained log as data |
 //! | [`rpc`], [`tool`] | the MCP server and its mail tools |
 //! | [`config`] | settings out of environment variables |
 //! | [`lang`] | which of the two languages a text is made in |
@@ -34,6 +35,7 @@ extern crate alloc;
 pub mod address;
 pub mod alias;
 pub mod api;
+pub mod audit;
 pub mod config;
 pub mod decision;
 pub mod digest;

@@ -2,6 +2,7 @@
 
 mod scripted;
 
+mod audit;
 mod contract;
 mod digest;
 mod framer;
