@@ -6,6 +6,7 @@ mod audit;
 mod contract;
 mod digest;
 mod framer;
+mod gateway;
 mod hook_event;
 mod hook_files;
 mod hook_process;
