@@ -2,3 +2,5 @@
 
 pub mod gateway;
 pub mod hook;
+pub mod mailbox;
+pub mod mcp;

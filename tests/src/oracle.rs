@@ -8,11 +8,12 @@ pub mod bodies;
 pub mod events;
 pub mod framer;
 pub mod grants;
-pub mod mask;
-pub mod render;
 pub mod replies;
+pub mod rpc_session;
 pub mod sse;
 pub mod sse_writer;
+pub mod tool_args;
+pub mod tool_render;
 
 /// One machine under test.
 #[derive(Clone, Copy)]
@@ -30,10 +31,11 @@ pub const TARGETS: &[Target] = &[
     Target { name: "framer", check: framer::check },
     Target { name: "grants", check: grants::check },
     Target { name: "replies", check: replies::check },
-    Target { name: "mask", check: mask::check },
-    Target { name: "render", check: render::check },
+    Target { name: "rpc_session", check: rpc_session::check },
     Target { name: "sse", check: sse::check },
     Target { name: "sse_writer", check: sse_writer::check },
+    Target { name: "tool_args", check: tool_args::check },
+    Target { name: "tool_render", check: tool_render::check },
 ];
 
 /// The oracle of `name`.

@@ -13,10 +13,12 @@ pub mod document;
 pub mod events;
 pub mod framer;
 pub mod grants;
-pub mod render;
 pub mod replies;
+pub mod rpc_session;
 pub mod sse;
 pub mod sse_writer;
+pub mod tool_args;
+pub mod tool_render;
 
 use arbitrary::Unstructured;
 

@@ -23,7 +23,6 @@ const env = { PATH: process.env.PATH };
 export class Stage {
   static async open(options = {}) {
     const stage = new Stage();
-    stage.hooks = [];
     stage.root = mkdtempSync(join(tmpdir(), "zcode-mail-web-"));
     stage.data = join(stage.root, "gateway");
     await stage.startGateway("127.0.0.1:0");
@@ -123,7 +122,6 @@ export class Stage {
       tool_use_id: `call_${id}`,
       requestId: `perm_${id}`,
     };
-    this.hooks.push(child);
     child.stdin.end(JSON.stringify(event) + "\n");
     let stdout = "";
     let stderr = "";
@@ -138,7 +136,6 @@ export class Stage {
   }
 
   async close() {
-    for (const hook of this.hooks) hook.kill("SIGKILL");
     await this.stopGateway();
     rmSync(this.root, { recursive: true, force: true });
   }

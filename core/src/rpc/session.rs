@@ -62,6 +62,8 @@ struct Progress {
 pub struct Session {
     toolbox: Toolbox,
     revision: Option<Revision>,
+    /// The client has spoken the stateless era.
+    stateless: bool,
     running: BTreeMap<CallId, Running>,
     /// The peer's ids of the running calls.
     ids: BTreeMap<String, CallId>,
@@ -89,6 +91,7 @@ impl Session {
         Self {
             toolbox,
             revision: None,
+            stateless: false,
             running: BTreeMap::new(),
             ids: BTreeMap::new(),
             framer: LineFramer::new(MAX_LINE),
@@ -305,6 +308,16 @@ impl Session {
                 return wire::put_error(out, Some(id), INVALID_PARAMS, why);
             }
         };
+        self.stateless |= era == Era::Stateless;
+        if method.starts_with("tools/") && era == Era::Handshake && meta.version.is_none() {
+            // A client that neither shook hands nor says its version here, but did elsewhere, forgot
+            // what that era requires. One that never said anything is served as it is.
+            if self.stateless && self.revision.is_none() {
+                let why = "params._meta needs \"io.modelcontextprotocol/protocolVersion\" and \
+                           \"io.modelcontextprotocol/clientCapabilities\"; or send initialize first";
+                return wire::put_error(out, Some(id), INVALID_PARAMS, why);
+            }
+        }
         let request = Request { id, params, meta, era };
         match (method, era) {
             ("initialize", _) => self.initialize(&request, out),

@@ -10,7 +10,7 @@ use crate::api::forward::{Forward, NoteField};
 
 const MAIL_ID: Arg = Arg::new(
     "mail_id",
-    "要转发的邮件的 mail_id",
+    "待转发邮件的 mail_id",
     "the mail_id of the mail to pass on",
     "\"9ea5ff18-0000-4000-8000-000000000000\"",
 )
@@ -54,9 +54,9 @@ pub(super) fn start(args: &Args<'_>, host_session: Option<String>) -> Result<Nex
             let again = Forward { note_field: NoteField::Note, ..forward };
             NeedHttp::next(again.request(), move |outcome| match Forward::parse(outcome) {
                 Ok(sent) => receipt::sent(lang, &asked, &sent),
-                Err(error) => Next::Done(text::failure(lang, doing, &error)),
+                Err(error) => Next::Done(text::send_failure(lang, doing, &error)),
             })
         }
-        Err(error) => Next::Done(text::failure(lang, doing, &error)),
+        Err(error) => Next::Done(text::send_failure(lang, doing, &error)),
     }))
 }

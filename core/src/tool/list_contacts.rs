@@ -12,7 +12,7 @@ use crate::lang::Lang;
 const NOTES_ROOM: usize = 1_000;
 
 const QUERY: Arg =
-    Arg::new("query", "要匹配的几个字", "a few characters to match", "\"refac\"").or(&["q"]);
+    Arg::new("query", "用来匹配的几个字", "a few characters to match", "\"refac\"").or(&["q"]);
 const OFFSET: Arg = Arg::new(
     "offset",
     "跳过前几个的整数，默认 0",
@@ -32,7 +32,18 @@ pub(super) fn start(args: &Args<'_>) -> Result<Next, Output> {
             Ok(found) => {
                 let matching: alloc::vec::Vec<&Contact> =
                     found.iter().filter(|c| matches(c, query.as_deref())).collect();
-                Output::new(render(lang, &matching, offset), false, lang)
+                let text = if matching.is_empty() && !found.is_empty() {
+                    let all = found.len();
+                    match lang {
+                        Lang::Zh => {
+                            format!("没有匹配的联系人（共 {all} 条，去掉 query 可全部列出）。\n")
+                        }
+                        Lang::En => format!("No contact matches; without query there are {all}.\n"),
+                    }
+                } else {
+                    render(lang, &matching, offset)
+                };
+                Output::new(text, false, lang)
             }
             Err(error) => text::failure(lang, ("查联系人", "listing contacts"), &error),
         })

@@ -47,7 +47,7 @@ fn render(lang: Lang, mail_id: &str, mails: &[Mail], offset: usize) -> String {
     let all = mails.len();
     let mut out = match lang {
         Lang::Zh => format!("线索共 {all} 封，从最早的排起：\n"),
-        Lang::En => format!("{all} mails in the thread, oldest first:\n"),
+        Lang::En => format!("Mails in the thread: {all}, oldest first:\n"),
     };
     for (nth, mail) in mails.iter().enumerate().skip(offset) {
         let mut entry = format!("\n【{}/{all}】\n", nth + 1);

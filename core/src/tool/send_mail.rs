@@ -29,7 +29,7 @@ const BODY: Arg = Arg::new("body", "正文（Markdown 文字）", "the text, Mar
     .or(&["text", "content"]);
 const REPLY_TO: Arg = Arg::new(
     "reply_to",
-    "要回复的邮件的 mail_id",
+    "所回复邮件的 mail_id",
     "the mail_id of the mail that this answers",
     "\"9ea5ff18-0000-4000-8000-000000000000\"",
 )
@@ -113,7 +113,7 @@ pub(super) fn start(args: &Args<'_>, host_session: Option<String>) -> Result<Nex
     };
     Ok(NeedHttp::next(request.request(), move |outcome| match send::Request::parse(outcome) {
         Ok(sent) => receipt::sent(lang, &asked, &sent),
-        Err(error) => Next::Done(text::failure(lang, ("发信", "sending"), &error)),
+        Err(error) => Next::Done(text::send_failure(lang, ("发信", "sending"), &error)),
     }))
 }
 

@@ -18,7 +18,7 @@ const NAME: Arg =
 const PATH: Arg =
     Arg::new("path", "工作目录", "a working directory", "\"/home/me/project\"").or(&["workspace"]);
 const QUERY: Arg =
-    Arg::new("query", "要匹配的几个字", "a few characters to match", "\"refac\"").or(&["q"]);
+    Arg::new("query", "用来匹配的几个字", "a few characters to match", "\"refac\"").or(&["q"]);
 pub(super) const KNOWN: &[Arg] = &[NAME, PATH, QUERY];
 
 pub(super) fn start(args: &Args<'_>) -> Result<Next, Output> {

@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use super::{MAX_TEXT, Output};
 use crate::api::mail::Mail;
 use crate::api::{ApiError, TemporaryCause};
+use crate::http::Fault;
 use crate::lang::Lang;
 
 /// Bytes of one foreign field that are shown: an alias, a name, a subject.
@@ -286,9 +287,15 @@ pub(super) fn mail_body(out: &mut String, lang: Lang, mail: &Mail, offset: usize
 
 /// What failed, in the words of `W-9`: the cause as the gateway gave it, and what to do next.
 pub(super) fn failure(lang: Lang, (zh, en): (&str, &str), error: &ApiError) -> Output {
+    let why = match error {
+        ApiError::Temporary { cause: TemporaryCause::Fault(fault), .. } => {
+            fault_text(lang, *fault).to_owned()
+        }
+        error => line(error.message()),
+    };
     let mut text = match lang {
-        Lang::Zh => format!("{zh}失败：{}", line(error.message())),
-        Lang::En => format!("{en} failed: {}", line(error.message())),
+        Lang::Zh => format!("{zh}失败：{why}"),
+        Lang::En => format!("{en} failed: {why}"),
     };
     if let Some(status) = error.status() {
         text.push_str(&match lang {
@@ -302,6 +309,55 @@ pub(super) fn failure(lang: Lang, (zh, en): (&str, &str), error: &ApiError) -> O
     }
     text.push_str(&next_step(lang, error));
     Output::new(text, true, lang)
+}
+
+/// As [`failure`], for a mail on its way out: when it is open whether the gateway took it, the next
+/// step is to look, because a repeat would send it twice.
+pub(super) fn send_failure(lang: Lang, doing: (&str, &str), error: &ApiError) -> Output {
+    let open = matches!(
+        error,
+        ApiError::Temporary {
+            cause: TemporaryCause::Fault(Fault::TimedOut | Fault::Truncated | Fault::TooLarge)
+                | TemporaryCause::Status(500..=599)
+                | TemporaryCause::NotTheGateway,
+            ..
+        }
+    );
+    let mut output = failure(lang, doing, error);
+    if open {
+        output.text.push_str(lang.pick(
+            "\n邮件可能已经发出：重发之前先核对（回信用 read_thread，新信用 list_contacts），\
+             不要直接重发。",
+            "\nThe mail may have gone out: before you send it again, look (read_thread for an answer, \
+             list_contacts for a new one).",
+        ));
+    }
+    output
+}
+
+/// Why there was no reply, in the language of the texts.
+const fn fault_text(lang: Lang, fault: Fault) -> &'static str {
+    match fault {
+        Fault::Unresolvable => {
+            lang.pick("网关的主机名解析不了", "the gateway's host name does not resolve")
+        }
+        Fault::Unreachable => lang.pick(
+            "连不上网关（拒绝连接或网络不通）",
+            "the gateway cannot be reached (connection refused or no network)",
+        ),
+        Fault::Tls => lang.pick(
+            "和网关的 TLS 握手失败（证书不受信任或主机名不符；可用 AGENTMAIL_CA_FILE 指定证书）",
+            "TLS with the gateway failed (certificate not trusted or for another host; \
+             AGENTMAIL_CA_FILE can name an authority)",
+        ),
+        Fault::TimedOut => lang.pick("网关没有及时应答", "the gateway did not answer in time"),
+        Fault::Truncated => lang
+            .pick("连接在应答完整之前断了", "the connection broke before the answer was complete"),
+        Fault::TooLarge => {
+            lang.pick("网关的应答太大", "the gateway's answer is larger than this program takes")
+        }
+        Fault::NotHttp => lang.pick("应答的不是 HTTP 服务", "what answered does not speak HTTP"),
+    }
 }
 
 fn next_step(lang: Lang, error: &ApiError) -> String {

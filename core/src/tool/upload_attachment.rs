@@ -10,7 +10,7 @@ use crate::lang::Lang;
 
 const FILE_PATH: Arg = Arg::new(
     "file_path",
-    "要上传的本地文件的路径",
+    "本地文件的路径",
     "the path of the local file to upload",
     "\"/home/me/project/report.pdf\"",
 )

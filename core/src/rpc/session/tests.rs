@@ -88,6 +88,18 @@ fn the_stateless_era_is_served_without_and_beside_a_handshake() {
 }
 
 #[test]
+fn a_stateless_client_that_forgets_its_meta_is_told_so_until_it_shakes_hands() {
+    let mut session = session();
+    let bare = request("1", "tools/list", &json!({}));
+    assert!(one(&mut session, &bare)["result"]["tools"].is_array());
+    one(&mut session, &request("2", "server/discover", &modern(json!({}))));
+    assert_eq!(one(&mut session, &bare)["error"]["code"], INVALID_PARAMS);
+    assert_eq!(one(&mut session, &request("3", "ping", &json!({})))["result"], json!({}));
+    one(&mut session, &request("4", "initialize", &json!({})));
+    assert!(one(&mut session, &bare)["result"]["tools"].is_array());
+}
+
+#[test]
 fn a_version_that_is_not_ours_is_answered_with_both_lists() {
     let mut params = modern(json!({}));
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("1900-01-01");

@@ -1,0 +1,4 @@
+//! Fuzzes what the tools show.
+#![cfg_attr(fuzzing, no_main)]
+
+zcode_mail_fuzz::target!(zcode_mail_tests::oracle::tool_render::check);
