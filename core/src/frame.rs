@@ -1,4 +1,4 @@
-//! Lines out of a byte stream, and lines into one.
+//! Lines out of a byte stream.
 //!
 //! What it is: the framing of newline-delimited protocols (MCP 2025-11-25 "Transports": messages
 //! on stdio are delimited by newlines and contain none).
@@ -21,7 +21,6 @@
 //! For whoever changes this: `seen` counts from the start of `pending` *after* what the last call
 //! consumed; every return path has to keep that true.
 
-use alloc::vec::Vec;
 use memchr::memchr;
 
 /// The longest line accepted from a peer on stdio, in bytes without its line end.
@@ -35,8 +34,9 @@ pub const LINE_LIMIT: usize = 4 * 1024 * 1024;
 pub enum Frame<'b> {
     /// One line without its line end. A trailing CR is dropped, so CRLF streams read the same.
     Line(&'b [u8]),
-    /// A line longer than the limit. It is reported once and skipped up to its newline.
-    TooLong,
+    /// A line longer than the limit. It is reported once, with its first `limit` bytes (so that a
+    /// reply can name what it answers), and skipped up to its newline.
+    TooLong(&'b [u8]),
 }
 
 /// Finds lines in bytes that the caller owns.
@@ -80,14 +80,17 @@ impl LineFramer {
             if line.len() > self.limit && without_cr(line).len() > self.limit {
                 self.seen = 0;
                 self.skipping = true;
-                return (pending.len(), Some(Frame::TooLong));
+                return (pending.len(), Some(Frame::TooLong(&line[..self.limit])));
             }
             self.seen = line.len();
             return (start, None);
         };
         self.seen = 0;
         let text = without_cr(&line[..end]);
-        let frame = if text.len() > self.limit { Frame::TooLong } else { Frame::Line(text) };
+        let frame = match text.get(..self.limit) {
+            Some(head) if head.len() < text.len() => Frame::TooLong(head),
+            _ => Frame::Line(text),
+        };
         (start + end + 1, Some(frame))
     }
 }
@@ -96,22 +99,11 @@ fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Appends `line` and its newline to `out`: the one way a message is written.
-///
-/// `line` is compact JSON, in which no raw newline can stand. One that does is a bug of the caller,
-/// caught in debug builds; elsewhere it becomes a space, because outside of JSON strings the two
-/// mean the same and the peer's framing must hold.
-pub fn put_line(out: &mut Vec<u8>, line: &[u8]) {
-    debug_assert!(memchr(b'\n', line).is_none(), "a message with a newline inside");
-    out.reserve(line.len() + 1);
-    out.extend(line.iter().map(|&byte| if byte == b'\n' { b' ' } else { byte }));
-    out.push(b'\n');
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloc::string::String;
+    use alloc::vec::Vec;
 
     /// Runs a stream through a framer in reads of `step` bytes; the framer's own view of a run.
     fn run(limit: usize, stream: &[u8], step: usize) -> (Vec<String>, usize) {
@@ -123,7 +115,10 @@ mod tests {
                 let (used, frame) = framer.next(&pending);
                 match frame {
                     None => {}
-                    Some(Frame::TooLong) => found.push("(too long)".into()),
+                    Some(Frame::TooLong(head)) => {
+                        assert_eq!(head.len(), limit);
+                        found.push("(too long)".into());
+                    }
                     Some(Frame::Line(line)) => found.push(String::from_utf8(line.into()).unwrap()),
                 }
                 let done = frame.is_none();
@@ -182,13 +177,5 @@ mod tests {
         assert_eq!(framer.seen, 3);
         // The newline under `seen` cannot exist by contract; a framer that looked would find it.
         assert_eq!(framer.next(b"ab\ndef\n"), (7, Some(Frame::Line(b"ab\ndef"))));
-    }
-
-    #[test]
-    fn put_line_ends_each_message_with_exactly_one_newline() {
-        let mut out = Vec::new();
-        put_line(&mut out, b"{}");
-        put_line(&mut out, b"[1]");
-        assert_eq!(out, b"{}\n[1]\n");
     }
 }

@@ -12,6 +12,10 @@
 
 use alloc::vec::Vec;
 
+/// The capacity that an emptied inbox keeps, in bytes: the reads of ordinary messages fit, and one
+/// long message does not hold its memory for the life of the process.
+pub const KEPT_CAPACITY: usize = 1024 * 1024;
+
 /// Bytes read but not yet consumed.
 #[derive(Clone, Debug, Default)]
 pub struct Inbox {
@@ -46,6 +50,7 @@ impl Inbox {
         self.start = self.start.saturating_add(count).min(self.bytes.len());
         if self.start == self.bytes.len() {
             self.bytes.clear();
+            self.bytes.shrink_to(KEPT_CAPACITY);
             self.start = 0;
         }
     }
@@ -84,6 +89,17 @@ mod tests {
             assert_eq!(inbox.pending().len(), 100);
             assert!(inbox.bytes.len() <= 220, "{} bytes for 100 live ones", inbox.bytes.len());
         }
+    }
+
+    #[test]
+    fn an_emptied_inbox_gives_back_what_a_long_message_took() {
+        let mut inbox = Inbox::new();
+        inbox.extend(&[0; KEPT_CAPACITY]);
+        inbox.extend(&[0; 1]);
+        inbox.consume(1);
+        assert!(inbox.bytes.capacity() > KEPT_CAPACITY);
+        inbox.consume(KEPT_CAPACITY);
+        assert_eq!(inbox.bytes.capacity(), KEPT_CAPACITY);
     }
 
     #[test]

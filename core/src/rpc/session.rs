@@ -68,8 +68,6 @@ pub struct Session {
     /// The peer's ids of the running calls.
     ids: BTreeMap<String, CallId>,
     framer: LineFramer,
-    /// The rest of an oversized line stands before the next line.
-    skipping: bool,
     events: VecDeque<Event>,
     next_call: u64,
     noise: u32,
@@ -95,7 +93,6 @@ impl Session {
             running: BTreeMap::new(),
             ids: BTreeMap::new(),
             framer: LineFramer::new(MAX_LINE),
-            skipping: false,
             events: VecDeque::new(),
             next_call: 0,
             noise: 0,
@@ -110,24 +107,12 @@ impl Session {
     /// At the end of the input call [`Session::close`]: an unterminated tail is no message.
     pub fn feed(&mut self, pending: &[u8], out: &mut Vec<u8>) -> (usize, bool) {
         let (used, frame) = self.framer.next(pending);
-        let was_skipping = core::mem::take(&mut self.skipping);
         match frame {
-            None => {
-                self.skipping = was_skipping && memchr::memchr(b'\n', pending).is_none();
-                (used, false)
-            }
-            Some(Frame::Line(line)) => {
-                self.receive(line, out);
-                (used, true)
-            }
-            Some(Frame::TooLong) => {
-                let rest_end = if was_skipping { memchr::memchr(b'\n', pending) } else { None };
-                let head = pending.get(rest_end.map_or(0, |at| at + 1)..).unwrap_or_default();
-                self.skipping = pending.get(..used).and_then(<[u8]>::last) != Some(&b'\n');
-                self.receive_too_long(head, out);
-                (used, true)
-            }
+            None => return (used, false),
+            Some(Frame::Line(line)) => self.receive(line, out),
+            Some(Frame::TooLong(head)) => self.receive_too_long(head, out),
         }
+        (used, true)
     }
 
     /// Takes one line, without its line end, and appends what is to be written to `out`.

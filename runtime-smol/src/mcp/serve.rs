@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use async_io::Timer;
 use futures_lite::{StreamExt as _, future};
 use smol::Task;
+use zcode_mail_core::inbox::Inbox;
 use zcode_mail_core::rpc::{CallId, Event, Session};
 use zcode_mail_core::tool::{Output as Done, Toolbox};
 
@@ -24,7 +25,7 @@ use super::streams::{Input, Output, Streams};
 
 /// Bytes of answers that may wait for the client before reading stops.
 const QUEUE: usize = 256 * 1024;
-/// An inbox that grew beyond this for one long line gives its memory back.
+/// An outbox that grew beyond this for one long answer gives its memory back.
 const KEEP: usize = 1024 * 1024;
 /// How long running calls may go on after the input ended. SDK clients send SIGTERM after 2 s.
 const GRACE: Duration = Duration::from_millis(500);
@@ -76,7 +77,7 @@ struct Server {
     calls: BTreeMap<CallId, Task<()>>,
     sender: async_channel::Sender<Report>,
     reports: async_channel::Receiver<Report>,
-    inbox: Vec<u8>,
+    inbox: Inbox,
     outbox: Vec<u8>,
     /// Bytes of `outbox` that are written.
     sent: usize,
@@ -101,7 +102,7 @@ impl Server {
             calls: BTreeMap::new(),
             sender,
             reports,
-            inbox: Vec::new(),
+            inbox: Inbox::new(),
             outbox: Vec::new(),
             sent: 0,
             deadline: None,
@@ -191,21 +192,15 @@ impl Server {
 
     /// Serves the lines that are here, as long as the answers have room.
     fn take_lines(&mut self) {
-        let mut used = 0;
         while self.waiting() < QUEUE {
-            let pending = self.inbox.get(used..).unwrap_or_default();
-            let (count, more) = self.session.feed(pending, &mut self.outbox);
-            used += count;
+            let (used, more) = self.session.feed(self.inbox.pending(), &mut self.outbox);
+            self.inbox.consume(used);
             while let Some(event) = self.session.poll_event() {
                 self.handle(event);
             }
             if !more {
                 break;
             }
-        }
-        self.inbox.drain(..used);
-        if self.inbox.is_empty() && self.inbox.capacity() > KEEP {
-            self.inbox = Vec::new();
         }
     }
 

@@ -19,6 +19,7 @@ use std::os::fd::OwnedFd;
 use async_channel::{Receiver, Sender};
 #[cfg(unix)]
 use async_io::Async;
+use zcode_mail_core::inbox::Inbox;
 
 /// Bytes read at once: what a pipe holds on Linux.
 const CHUNK: usize = 64 * 1024;
@@ -55,12 +56,12 @@ pub(super) enum Output {
 
 impl Input {
     /// Appends what has arrived to `inbox`, waiting for it; 0 is the end.
-    pub(super) async fn read(&mut self, inbox: &mut Vec<u8>) -> io::Result<usize> {
+    pub(super) async fn read(&mut self, inbox: &mut Inbox) -> io::Result<usize> {
         match self {
             #[cfg(unix)]
             Self::Pipe(pipe, chunk) => {
                 let got = pipe.read_with(|fd| again(rustix::io::read(fd, &mut **chunk))).await?;
-                inbox.extend_from_slice(chunk.get(..got).unwrap_or_default());
+                inbox.extend(chunk.get(..got).unwrap_or_default());
                 Ok(got)
             }
             #[cfg(unix)]
@@ -70,13 +71,13 @@ impl Input {
                 let got = socket
                     .read_with(|fd| again(recv(fd, &mut **chunk, flags).map(|(got, _)| got)))
                     .await?;
-                inbox.extend_from_slice(chunk.get(..got).unwrap_or_default());
+                inbox.extend(chunk.get(..got).unwrap_or_default());
                 Ok(got)
             }
             Self::Thread(chunks) => match chunks.recv().await {
                 Ok(chunk) => {
                     let chunk = chunk?;
-                    inbox.extend_from_slice(&chunk);
+                    inbox.extend(&chunk);
                     Ok(chunk.len())
                 }
                 Err(_) => Ok(0),

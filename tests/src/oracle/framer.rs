@@ -49,8 +49,8 @@ fn found(limit: usize, reads: &mut dyn Iterator<Item = &[u8]>) -> Vec<Found> {
             assert!(used <= pending.len(), "consumed {used} of {}", pending.len());
             let done = match frame {
                 None => true,
-                Some(Frame::TooLong) => {
-                    found.push(Found::TooLong);
+                Some(Frame::TooLong(head)) => {
+                    found.push(Found::TooLong(head.to_vec()));
                     false
                 }
                 Some(Frame::Line(line)) => {
