@@ -191,12 +191,19 @@ impl Settings {
         }
     }
 
-    /// The folder for grants, pending files and turn logs: `AGENTMAIL_CONFIG_DIR`, else
+    /// The folder for grants, pending files and turn logs: that of the grants file where
+    /// `AGENTMAIL_ZCODE_GRANTS_FILE` names one, else `AGENTMAIL_CONFIG_DIR`, else
     /// `ZCODE_PLUGIN_DATA`, else `~/.agentmail`.
     ///
     /// # Errors
     /// [`Unsettled`].
     pub fn state_folder(&self) -> Result<String, Unsettled> {
+        if let Some(file) = &self.grants_file {
+            let file = absolute("AGENTMAIL_ZCODE_GRANTS_FILE", file)?;
+            // With its separator, so that a root stays one.
+            let end = file.rfind(is_separator).unwrap_or_default();
+            return Ok(file[..=end].to_owned());
+        }
         match (&self.config_dir, &self.plugin_data) {
             (Some(folder), _) => absolute("AGENTMAIL_CONFIG_DIR", folder),
             (None, Some(folder)) => absolute("ZCODE_PLUGIN_DATA", folder),
@@ -214,12 +221,16 @@ fn absolute(variable: &'static str, path: &str) -> Result<String, Unsettled> {
     let mut start = path.chars();
     let mut drive = || {
         let letter = start.next().is_some_and(|c| c.is_ascii_alphabetic());
-        letter && start.next() == Some(':') && matches!(start.next(), Some('/' | '\\'))
+        letter && start.next() == Some(':') && start.next().is_some_and(is_separator)
     };
     if path.starts_with('/') || path.starts_with("\\\\") || drive() {
         return Ok(path.to_owned());
     }
     Err(Unsettled::Relative { variable, path: path.to_owned() })
+}
+
+const fn is_separator(c: char) -> bool {
+    matches!(c, '/' | '\\')
 }
 
 fn in_folder(folder: &str, name: &str) -> String {
@@ -294,6 +305,12 @@ mod tests {
         assert_eq!(grants(1), "/conf/permission-grants.json");
         assert_eq!(grants(2), "/data/permission-grants.json");
         assert_eq!(grants(3), "/home/ann/.agentmail/permission-grants.json");
+        let state = |from: usize| with(&all[from..]).state_folder().unwrap();
+        assert_eq!(state(0), "/g/");
+        assert_eq!(state(1), "/conf/");
+        assert_eq!(state(3), "/home/ann/.agentmail");
+        let at_root = with(&[("AGENTMAIL_ZCODE_GRANTS_FILE", "/file.json")]);
+        assert_eq!(at_root.state_folder().unwrap(), "/");
         let key = |from: usize| with(&all[from..]).key_file().unwrap();
         assert_eq!(key(1), "/conf/agent.key");
         assert_eq!(key(2), "/home/ann/.agentmail/agent.key");

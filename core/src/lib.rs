@@ -21,6 +21,10 @@
 //! | [`lifecycle`] | a permission request from pending to its end |
 //! | [`grants`] | remembered approvals |
 //! | [`hook`] | ZCode's permission hook: event, policy, machine, answer |
+//! | [`exact`], [`digest`] | a tool input without loss, and what a decision is bound to |
+//! | [`render`], [`mask`] | what a person is shown, whole and without secrets |
+//! | [`shell`], [`operands`], [`hints`] | a command line, the files it runs, what to look at twice |
+//! | [`audit`] | the hash-chained log as data |
 //! | [`rpc`], [`tool`] | the MCP server and its mail tools |
 //! | [`config`] | settings out of environment variables |
 //! | [`lang`] | which of the two languages a text is made in |
@@ -31,19 +35,27 @@ extern crate alloc;
 pub mod address;
 pub mod alias;
 pub mod api;
+pub mod audit;
 pub mod config;
 pub mod decision;
+pub mod digest;
+pub mod exact;
 pub mod frame;
 pub mod grants;
+pub mod hints;
 pub mod hook;
 pub mod http;
 pub mod inbox;
 mod json;
 pub mod lang;
 pub mod lifecycle;
+pub mod mask;
 pub mod mode;
+pub mod operands;
 pub mod relay_key;
+pub mod render;
 pub mod rpc;
+pub mod shell;
 pub mod sse;
 pub mod strict;
 pub mod time;

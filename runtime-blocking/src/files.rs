@@ -6,9 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
-
-use zcode_mail_core::config::Settings;
+use std::path::Path;
 
 /// Who else may do what with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,34 +15,6 @@ pub(crate) enum Privacy {
     OnlyWeWrite,
     /// Others may do nothing.
     OnlyWeRead,
-}
-
-/// The directory for state: `AGENTMAIL_CONFIG_DIR`, else `ZCODE_PLUGIN_DATA`, else `~/.agentmail`;
-/// the grants file's own directory where `AGENTMAIL_ZCODE_GRANTS_FILE` names one.
-///
-/// # Errors
-/// A sentence when none of them is set, `HOME` included.
-pub(crate) fn state_dir(settings: &Settings) -> Result<PathBuf, String> {
-    if let Some(file) = &settings.grants_file {
-        let parent = Path::new(file).parent().filter(|dir| !dir.as_os_str().is_empty());
-        return Ok(parent.unwrap_or(Path::new(".")).to_owned());
-    }
-    let named = settings.config_dir.as_ref().or(settings.plugin_data.as_ref());
-    if let Some(dir) = named {
-        return Ok(PathBuf::from(dir));
-    }
-    home_dir(settings)
-}
-
-/// `~/.agentmail`.
-///
-/// # Errors
-/// A sentence when `HOME` is not set.
-pub(crate) fn home_dir(settings: &Settings) -> Result<PathBuf, String> {
-    settings.home.as_ref().map(|home| Path::new(home).join(".agentmail")).ok_or_else(|| {
-        "HOME is not set (a systemd unit needs Environment=HOME=...), nor AGENTMAIL_CONFIG_DIR"
-            .to_owned()
-    })
 }
 
 /// Reads a file of at most `limit` bytes after checking whose it is; `None` if it does not exist.

@@ -15,12 +15,8 @@ use zcode_mail_core::grants::{BadGrants, FILE_LIMIT, Grants};
 use zcode_mail_core::time::Millis;
 
 use crate::clock::{Clock, unix_now};
-use crate::files::{
-    Privacy, make_private_dir, open_private, read_private, replace_private, state_dir,
-};
+use crate::files::{Privacy, make_private_dir, open_private, read_private, replace_private};
 
-/// The file's name in the state directory.
-const FILE: &str = "permission-grants.json";
 /// How long a writer waits for its turn, in milliseconds. Fifty writers on a slow disk need less;
 /// a stopped one must not hold up an answer for ever.
 const LOCK_WAIT_MS: u64 = 5_000;
@@ -47,10 +43,8 @@ impl GrantsFile {
     /// # Errors
     /// A sentence when they do not say.
     pub(crate) fn locate(settings: &Settings) -> Result<Self, String> {
-        if let Some(path) = &settings.grants_file {
-            return Ok(Self { path: PathBuf::from(path) });
-        }
-        state_dir(settings).map(|dir| Self { path: dir.join(FILE) })
+        let path = settings.grants_file().map_err(|unsettled| unsettled.to_string())?;
+        Ok(Self { path: PathBuf::from(path) })
     }
 
     /// Whether a remembered approval covers a call of `tool` in `session`.

@@ -6,13 +6,13 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use zcode_mail_core::config::Settings;
 use zcode_mail_core::relay_key::sha256_hex;
 
 use crate::clock::unix_now;
-use crate::files::{make_private_dir, open_private, state_dir};
+use crate::files::{make_private_dir, open_private};
 
 /// The note; gone when dropped.
 #[derive(Debug)]
@@ -23,8 +23,9 @@ pub(crate) struct Pending {
 impl Pending {
     /// Writes the note. Without it the hook works as well, so a failure is told and no more.
     pub(crate) fn note(settings: &Settings, relay_key: &str) -> Option<Self> {
-        let written = state_dir(settings).and_then(|dir| {
-            let dir = dir.join("pending");
+        let folder = settings.state_folder().map_err(|unsettled| unsettled.to_string());
+        let written = folder.and_then(|folder| {
+            let dir = Path::new(&folder).join("pending");
             let path = dir.join(format!("{}.json", sha256_hex(relay_key.as_bytes())));
             let text = format!("{{\"pid\":{},\"since\":{}}}\n", std::process::id(), unix_now().0);
             make_private_dir(&dir)

@@ -179,7 +179,7 @@ pub fn items(dialect: Dialect) -> Result<Vec<Item>, PluginError> {
 }
 
 /// The programs in `bin/`.
-const PROGRAMS: [&str; 1] = ["zcode-mail-hook"];
+const PROGRAMS: [&str; 2] = ["zcode-mail-hook", "zcode-mail-mcp"];
 
 /// SHA-256 over the places and bytes of all files.
 ///
@@ -231,6 +231,13 @@ pub fn manifest() -> Value {
         "description": "Mail for the model, and a human's decision in front of every dangerous tool call.",
         "description_i18n": { "zh-CN": "让模型收发邮件，并在每次危险的工具调用之前请人决定。" },
         "license": env!("CARGO_PKG_LICENSE"),
+        "mcpServers": {
+            "agentmail": {
+                "command": program("zcode-mail-mcp"),
+                "args": [],
+                "timeoutMs": MCP_TIMEOUT_MS,
+            },
+        },
     })
 }
 
@@ -239,7 +246,7 @@ pub fn manifest() -> Value {
 pub fn hooks(dialect: Dialect) -> Value {
     let entry = json!({
         "type": "process",
-        "command": format!("${{ZCODE_PLUGIN_ROOT}}/bin/zcode-mail-hook{}", env::consts::EXE_SUFFIX),
+        "command": program("zcode-mail-hook"),
         "args": ["--dialect", dialect.as_str()],
         "timeoutMs": HOOK_TIMEOUT_MS,
         "statusMessage": "AgentMail: waiting for a human's decision",
@@ -258,6 +265,11 @@ pub fn hooks(dialect: Dialect) -> Value {
             "PreToolUse": [group(guarded)],
         },
     })
+}
+
+/// A program of the plugin as ZCode finds it.
+fn program(name: &str) -> String {
+    format!("${{ZCODE_PLUGIN_ROOT}}/bin/{name}{}", env::consts::EXE_SUFFIX)
 }
 
 /// The name in a plugin directory's manifest, found as ZCode finds it.

@@ -3,12 +3,13 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use zcode_mail_tests::plugin_host::{Session, load};
-use zcode_mail_tests::programs::{PATIENCE, Running, command};
+use zcode_mail_tests::programs::{PATIENCE, Running, bin};
 
 mod shapes;
 mod stopped;
@@ -50,7 +51,7 @@ impl Place {
 
     fn run_with(&self, args: &[&str], env: &[(&str, &str)]) -> Output {
         let home = self.dir.path().join("home");
-        let mut command = command("zcode-mail", env);
+        let mut command = installer(env);
         command.env("HOME", home).args(args).arg("--prefix").arg(self.dir.path().join("pre fix"));
         command.arg("--config").arg(&self.config);
         Running::spawn(command, Some(b"")).finish(PATIENCE)
@@ -95,7 +96,7 @@ impl Place {
         assert_eq!(plugin.diagnostics, []);
         assert_eq!(plugin.commands.len(), 3);
         for hook in &plugin.hooks {
-            assert!(fs::metadata(&hook.command).unwrap().len() > 10_000);
+            assert_eq!(fs::read_to_string(&hook.command).unwrap(), PROGRAM);
             assert!(fs::metadata(&hook.command).unwrap().permissions().mode() & 0o111 == 0o111);
         }
         let about: Value =
@@ -330,7 +331,7 @@ fn two_configurations_share_the_plugin_until_the_last_one_lets_go() {
     let second = Place { dir: TempDir::new().unwrap(), config: place.dir.path().join("b.json") };
     let prefix = place.dir.path().join("pre fix");
     let run = |what: &str| {
-        let mut command = command("zcode-mail", &[("HOME", "/nonexistent")]);
+        let mut command = installer(&[("HOME", "/nonexistent")]);
         command.arg(what).arg("--prefix").arg(&prefix).arg("--config").arg(&second.config);
         let out = Running::spawn(command, Some(b"")).finish(PATIENCE);
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
@@ -346,7 +347,7 @@ fn two_configurations_share_the_plugin_until_the_last_one_lets_go() {
 #[test]
 fn without_a_home_the_places_must_be_named() {
     let place = Place::empty();
-    let mut command = command("zcode-mail", &[("HOME", "")]);
+    let mut command = installer(&[("HOME", "")]);
     command.args(["install", "--prefix"]).arg(place.dir.path().join("p"));
     let out = Running::spawn(command, Some(b"")).finish(PATIENCE);
     assert_eq!(out.status.code(), Some(1));
@@ -360,6 +361,33 @@ fn nothing_to_take_out_is_said_and_nothing_is_made() {
     let before = place.tree();
     assert!(place.refused(&["uninstall"]).contains("nothing is installed"));
     assert!(before == place.tree());
+}
+
+/// What stands for the hook and the mail server: the real ones are 35 MB in a test build, and the
+/// tests of `plugin` install them.
+const PROGRAM: &str = "#!/bin/sh\nexit 0\n";
+
+/// The real `zcode-mail` beside small programs.
+fn installer(env: &[(&str, &str)]) -> Command {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    let dir = DIR.get_or_init(|| {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installer");
+        let fresh = dir.with_added_extension(std::process::id().to_string());
+        fs::create_dir_all(&fresh).unwrap();
+        for name in ["zcode-mail-hook", "zcode-mail-mcp"] {
+            fs::write(fresh.join(name), PROGRAM).unwrap();
+        }
+        let real = bin("zcode-mail");
+        let here = fresh.join("zcode-mail");
+        fs::hard_link(&real, &here).or_else(|_| fs::copy(&real, &here).map(drop)).unwrap();
+        let _ = fs::remove_dir_all(&dir);
+        fs::rename(&fresh, &dir).unwrap();
+        dir
+    });
+    let mut command = Command::new(dir.join("zcode-mail"));
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.envs(env.iter().copied());
+    command
 }
 
 /// A symbolic link, for the shapes.

@@ -2,19 +2,24 @@
 
 mod scripted;
 
+mod audit;
 mod contract;
+mod digest;
 mod framer;
+mod gateway;
 mod hook_event;
 mod hook_files;
 mod hook_process;
 mod install;
 mod licences;
 mod lifecycle;
+mod mask;
 mod mcp;
 mod mcp_files;
 mod mcp_gateway;
 mod mcp_process;
 mod plugin;
 mod programs;
+mod render;
 mod replay;
 mod sse;

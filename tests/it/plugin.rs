@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use zcode_mail_tests::plugin_host::{Diagnostic, Plugin, Session, is_list, load, matches};
-use zcode_mail_tests::programs::run;
+use zcode_mail_tests::programs::{PATIENCE, Running, run};
 
 fn session(home: &Path, env: &[(&str, &str)]) -> Session {
     let project = home.join("project");
@@ -58,6 +58,11 @@ fn zcode_loads_the_written_directory_without_a_word() {
             assert!(is_list(hook.matcher.as_deref().unwrap()), "{hook:?}");
             assert!(Path::new(&hook.command).is_file(), "{}", hook.command);
         }
+        assert_eq!(plugin.servers.len(), 1);
+        let server = &plugin.servers["plugin:agentmail:agentmail"];
+        assert_eq!(server.timeout_ms, 120_000);
+        assert!(server.env.is_empty() && server.args.is_empty());
+        assert!(Path::new(&server.command).is_file(), "{}", server.command);
     }
 }
 
@@ -86,6 +91,29 @@ fn every_guarded_call_starts_the_hook_once_and_no_other_call_does() {
     for event in ["SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop"] {
         assert_eq!(count(event, "Bash"), 0, "{event}");
     }
+}
+
+#[test]
+fn a_path_with_spaces_quotes_and_chinese_characters_works_up_to_the_answer() {
+    let home = TempDir::new().unwrap();
+    let dir = home.path().join("it's a \"plugin\" 邮件 $HOME ${X}");
+    let root = written(&dir, "structured");
+    assert_eq!(root, fs::canonicalize(&dir).unwrap());
+    let driven = [("AGENTMAIL_SESSION_ID", "ms_1"), ("AGENTMAIL_PERMISSION_MODE", "plan")];
+    let session = session(home.path(), &driven);
+    let plugin = load(&root, &session).unwrap();
+    assert_eq!(plugin.diagnostics, []);
+    let event = json!({
+        "hook_event_name": "PermissionRequest", "session_id": "sess_1", "tool_name": "Bash",
+        "tool_use_id": "c1", "tool_input": { "command": "rm -rf /" },
+    });
+    let hooks = plugin.matching("PermissionRequest", "Bash");
+    let process = hooks[0].process(&root, &session);
+    let out = Running::spawn(process, Some(event.to_string().as_bytes())).finish(PATIENCE);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let answer: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(answer["hookSpecificOutput"]["decision"]["behavior"], "deny");
+    assert!(answer.get("decision").is_none(), "the dialect of hooks.json counts: {answer}");
 }
 
 #[test]

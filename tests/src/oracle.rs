@@ -8,6 +8,8 @@ pub mod bodies;
 pub mod events;
 pub mod framer;
 pub mod grants;
+pub mod mask;
+pub mod render;
 pub mod replies;
 pub mod rpc_session;
 pub mod sse;
@@ -31,6 +33,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "framer", check: framer::check },
     Target { name: "grants", check: grants::check },
     Target { name: "replies", check: replies::check },
+    Target { name: "mask", check: mask::check },
+    Target { name: "render", check: render::check },
     Target { name: "rpc_session", check: rpc_session::check },
     Target { name: "sse", check: sse::check },
     Target { name: "sse_writer", check: sse_writer::check },

@@ -13,6 +13,7 @@ pub mod document;
 pub mod events;
 pub mod framer;
 pub mod grants;
+pub mod render;
 pub mod replies;
 pub mod rpc_session;
 pub mod sse;

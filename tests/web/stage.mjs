@@ -23,6 +23,7 @@ const env = { PATH: process.env.PATH };
 export class Stage {
   static async open(options = {}) {
     const stage = new Stage();
+    stage.hooks = [];
     stage.root = mkdtempSync(join(tmpdir(), "zcode-mail-web-"));
     stage.data = join(stage.root, "gateway");
     await stage.startGateway("127.0.0.1:0");
@@ -122,6 +123,7 @@ export class Stage {
       tool_use_id: `call_${id}`,
       requestId: `perm_${id}`,
     };
+    this.hooks.push(child);
     child.stdin.end(JSON.stringify(event) + "\n");
     let stdout = "";
     let stderr = "";
@@ -136,6 +138,7 @@ export class Stage {
   }
 
   async close() {
+    for (const hook of this.hooks) hook.kill("SIGKILL");
     await this.stopGateway();
     rmSync(this.root, { recursive: true, force: true });
   }

@@ -77,7 +77,7 @@ async fn events(
     Extension(Connection(cut)): Extension<Connection>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    stream::open(&gateway, caller.name, caller.key_id, &headers, cut).await
+    stream::open(&gateway, caller.name, caller.by, &headers, cut).await
 }
 
 async fn send(

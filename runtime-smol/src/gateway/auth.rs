@@ -17,6 +17,7 @@ use axum::extract::FromRequestParts;
 use http::header::{AUTHORIZATION, COOKIE, HeaderMap};
 use http::request::Parts;
 use http::{Method, StatusCode};
+use rusqlite::Connection;
 
 use super::accounts::{self, Kind, ValidKey};
 use super::failure::{Failure, said};
@@ -31,10 +32,10 @@ const CREDENTIAL_LIMIT: usize = secret::MAX_TOKEN_LEN;
 /// An authenticated agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AgentCaller {
-    /// The agent's name; `None` never happens under a key.
+    /// The agent's name.
     pub(super) name: String,
-    /// The key's id, so that a stream can notice its revocation; `None` under the shared secret.
-    pub(super) key_id: Option<String>,
+    /// How it showed who it is.
+    pub(super) by: Proof,
     /// The person who owns the key; `None` under the shared secret.
     pub(super) owner: Option<String>,
 }
@@ -48,13 +49,27 @@ pub(super) struct UserCaller {
     pub(super) by: Proof,
 }
 
-/// How a person showed who they are.
+/// How a caller showed who they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
-    /// A user key with this id.
+    /// An agent or user key with this id.
     Key(String),
     /// A browser cookie with this value.
     Cookie(String),
+    /// The shared secret of agents.
+    Secret,
+}
+
+impl Proof {
+    /// Whether it would still be accepted: keys are revoked and run out, cookies are logged out.
+    /// Long-lived streams ask.
+    pub(super) fn stands(&self, db: &Connection, now: i64) -> Result<bool, Failure> {
+        match self {
+            Self::Key(id) => accounts::key_stands(db, id, now),
+            Self::Cookie(value) => Ok(accounts::cookie_owner(db, value, now)?.is_some()),
+            Self::Secret => Ok(true),
+        }
+    }
 }
 
 impl FromRequestParts<Arc<Gateway>> for AgentCaller {
@@ -68,7 +83,7 @@ impl FromRequestParts<Arc<Gateway>> for AgentCaller {
         if let Some(token) = bearer(&parts.headers)? {
             return match use_key(gateway, token).await? {
                 Some(key) if key.kind == Kind::Agent => {
-                    Ok(Self { name: key.subject, key_id: Some(key.id), owner: Some(key.owner) })
+                    Ok(Self { name: key.subject, by: Proof::Key(key.id), owner: Some(key.owner) })
                 }
                 Some(_) => Err(wrong_kind(said!(
                     "用户密钥不能用于 Agent 接口",
@@ -196,7 +211,7 @@ async fn by_secret(
             "{name} is a person and cannot act as an agent"
         )));
     }
-    Ok(AgentCaller { name, key_id: None, owner: None })
+    Ok(AgentCaller { name, by: Proof::Secret, owner: None })
 }
 
 fn bearer(headers: &HeaderMap) -> Result<Option<String>, Failure> {

@@ -16,7 +16,7 @@ use zcode_mail_core::mode::PermissionMode;
 use zcode_mail_core::strict::Fields;
 
 use super::agent::json as json_response;
-use super::auth::{Proof, UserCaller};
+use super::auth::UserCaller;
 use super::body::Json;
 use super::failure::{Failure, said};
 use super::permission::{self, Filter, Request};
@@ -216,11 +216,7 @@ async fn events(
     Extension(Connection(cut)): Extension<Connection>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    let key_id = match caller.by {
-        Proof::Key(id) => Some(id),
-        Proof::Cookie(_) => None,
-    };
-    stream::open(&gateway, caller.name, key_id, &headers, cut).await
+    stream::open(&gateway, caller.name, caller.by, &headers, cut).await
 }
 
 fn bad_query(known: &str) -> Failure {

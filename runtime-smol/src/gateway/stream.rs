@@ -24,16 +24,17 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use rusqlite::Connection;
 use zcode_mail_core::sse;
 
+use super::auth::Proof;
 use super::failure::{Failure, said};
 use super::hub::{Announcement, Cut, Refused, Subscription};
 use super::store::REPLAY_LIMIT;
-use super::{Gateway, accounts, stamp};
+use super::{Gateway, stamp};
 
 /// Silence after which a comment shows that the stream lives (wire 2.1).
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Opens the stream of `recipient` as a response. `key_id` is the key that opened it, so that the
-/// stream ends with the key.
+/// Opens the stream of `recipient` as a response. The stream ends when `proof`, by which it was
+/// opened, no longer stands.
 ///
 /// # Errors
 ///
@@ -41,7 +42,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(super) async fn open(
     gateway: &Arc<Gateway>,
     recipient: String,
-    key_id: Option<String>,
+    proof: Proof,
     headers: &HeaderMap,
     cut: Cut,
 ) -> Result<Response, Failure> {
@@ -62,7 +63,7 @@ pub(super) async fn open(
         Some(last) => gateway.store.read(move |db| replay(db, &recipient, last)).await?,
     };
     let state =
-        Open { gateway: Arc::clone(gateway), subscription, key_id, sent: 0, first: Some(missed) };
+        Open { gateway: Arc::clone(gateway), subscription, proof, sent: 0, first: Some(missed) };
     let stream = futures_lite::stream::unfold(state, |mut state| async move {
         let chunk = state.next().await?;
         Some((Ok::<_, std::convert::Infallible>(chunk), state))
@@ -83,7 +84,7 @@ pub(super) async fn open(
 struct Open {
     gateway: Arc<Gateway>,
     subscription: Subscription,
-    key_id: Option<String>,
+    proof: Proof,
     sent: i64,
     first: Option<Vec<Announcement>>,
 }
@@ -125,9 +126,11 @@ impl Open {
     }
 
     async fn stands(&self) -> bool {
-        let Some(id) = self.key_id.clone() else { return true };
-        let standing =
-            self.gateway.store.read(move |db| accounts::key_stands(db, &id, stamp::now())).await;
+        if self.proof == Proof::Secret {
+            return true;
+        }
+        let proof = self.proof.clone();
+        let standing = self.gateway.store.read(move |db| proof.stands(db, stamp::now())).await;
         standing.unwrap_or(false)
     }
 }

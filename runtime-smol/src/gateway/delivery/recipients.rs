@@ -6,6 +6,8 @@ use zcode_mail_core::address::{Address, Session as Place, split_cc};
 use super::super::accounts::{self, Kind};
 use super::super::failure::{Failure, said};
 
+/// Longest path in an address, in bytes: the longest that systems take (`PATH_MAX`).
+const PATH_LIMIT: usize = 4096;
 /// Readers of one mail.
 const RECIPIENTS_LIMIT: usize = 50;
 
@@ -55,6 +57,12 @@ fn one(db: &Connection, text: &str, role: &'static str) -> Result<Recipient, Fai
             "an address looks like name@path.session, for example zcode@/home/me/project.new"
         ))
     })?;
+    if address.path().len() > PATH_LIMIT {
+        return Err(Failure::bad_request(said!(
+            "地址里的路径过长（上限 {PATH_LIMIT} 字节）",
+            "the path in the address is too long (at most {PATH_LIMIT} bytes)"
+        )));
+    }
     let name = address.name();
     let Some(kind) = accounts::kind_of(db, name)? else {
         return Err(Failure::not_found(said!(
