@@ -1,6 +1,6 @@
 //! Texts that several tools make: people, quoted mail, cuts, failures.
 //!
-//! Everything that another person or program wrote passes through [`line`] (one line, nothing that
+//! Everything that another person or program wrote passes through [`line()`] (one line, nothing that
 //! moves a cursor or turns text around) or [`quoted`] (every line starts with `> `, however the
 //! writer ended it), so that it can neither forge a field of ours nor look like an instruction.
 
