@@ -22,6 +22,7 @@
 //!   nothing half-written;
 //! * standard output carries protocol messages only, and a full standard error never blocks it.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use zcode_mail_core::config::Settings;
@@ -46,6 +47,12 @@ use streams::Streams;
 /// Runs the server until its input ends, and gives back the exit status.
 #[must_use]
 pub fn main() -> ExitCode {
+    if std::env::args().skip(1).any(|arg| arg == "--version" || arg == "-V") {
+        // The one line that is no protocol message; nobody speaks the protocol with it.
+        let line = concat!("zcode-mail-mcp ", env!("CARGO_PKG_VERSION"), "\n");
+        let written = std::io::stdout().write_all(line.as_bytes());
+        return if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     let read = |name: &str| std::env::var(name).ok();
     let log = Log::new(read("AGENTMAIL_LOG").as_deref());
     let streams = match Streams::take() {

@@ -198,6 +198,20 @@ pub fn digest(items: &[Item]) -> Result<String, PluginError> {
     Ok(sha256_hex(all.as_bytes()))
 }
 
+/// Whether a directory holds every file with exactly these bytes.
+#[must_use]
+pub fn holds(dir: &Path, items: &[Item]) -> bool {
+    items.iter().all(|item| {
+        let found = fs::read(dir.join(&item.place));
+        match &item.content {
+            Content::Text(text) => found.is_ok_and(|bytes| bytes == text.as_bytes()),
+            Content::Program(path) => {
+                found.is_ok_and(|bytes| fs::read(path).is_ok_and(|program| program == bytes))
+            }
+        }
+    })
+}
+
 /// Writes files into a directory. A running hook keeps its file: the new one takes its place by
 /// rename.
 ///

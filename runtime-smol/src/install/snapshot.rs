@@ -87,7 +87,7 @@ impl Snapshots {
     pub fn plan(root: &Path, dialect: Dialect) -> Result<String, InstallError> {
         let items = plugin::items(dialect)?;
         let digest = plugin::digest(&items)?;
-        Ok(name_for(root, &digest))
+        Ok(name_for(root, &items, &digest))
     }
 
     /// Makes a snapshot of this program's plugin, unless the same one is there, and returns its
@@ -100,9 +100,9 @@ impl Snapshots {
         durable::sweep(&self.root, None).map_err(InstallError::io(&self.root))?;
         let items = plugin::items(dialect)?;
         let digest = plugin::digest(&items)?;
-        let name = name_for(&self.root, &digest);
+        let name = name_for(&self.root, &items, &digest);
         let place = self.root.join(&name);
-        if about(&place).is_some_and(|about| about.digest == digest) {
+        if place.exists() {
             return Ok(name);
         }
         let sequence = 1 + self.list()?.last().map_or(0, |(about, _)| about.sequence);
@@ -230,13 +230,23 @@ pub fn about(place: &Path) -> Option<About> {
     serde_json::from_slice(&fs::read(place.join(ABOUT)).ok()?).ok()
 }
 
-/// The version, or with other content under that name, the version and a piece of the digest.
-fn name_for(root: &Path, digest: &str) -> String {
+/// The first of `0.1.0`, `0.1.0+digest`, `0.1.0+digest.2`, ... that is free or holds exactly these
+/// files. One whose files were damaged since keeps its name and is passed over.
+fn name_for(root: &Path, items: &[Item], digest: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    match about(&root.join(version)) {
-        Some(about) if about.digest != digest => format!("{version}+{}", &digest[..8]),
-        _ => version.to_owned(),
+    let mut name = version.to_owned();
+    for turn in 1_u32.. {
+        let place = root.join(&name);
+        let same = about(&place).is_some_and(|about| about.digest == digest);
+        if !place.exists() || (same && plugin::holds(&place, items)) {
+            break;
+        }
+        name = match turn {
+            1 => format!("{version}+{}", &digest[..8]),
+            _ => format!("{version}+{}.{turn}", &digest[..8]),
+        };
     }
+    name
 }
 
 fn entries(root: &Path) -> Result<Vec<PathBuf>, InstallError> {
