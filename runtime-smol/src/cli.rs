@@ -16,7 +16,7 @@ mod settings;
 
 use settings::Data;
 
-use crate::{demo, install, plugin};
+use crate::{demo, doctor, install, plugin};
 
 /// The operator's program of zcode-mail-bridge.
 #[derive(Debug, Parser)]
@@ -40,6 +40,8 @@ enum Command {
     Install(install::InstallArgs),
     /// Take the plugin out of ZCode and leave its configuration as it was.
     Uninstall(install::UninstallArgs),
+    /// Check that everything will work, and say why not.
+    Doctor(doctor::DoctorArgs),
     /// Write the plugin to a directory.
     #[command(subcommand)]
     Plugin(plugin::Command),
@@ -74,6 +76,11 @@ pub fn main() -> ExitCode {
         Command::AgentKey(command) => accounts::agent_key(command),
         Command::Install(args) => install::install(&args, &mut out).map_err(Failed::from),
         Command::Uninstall(args) => install::uninstall(&args, &mut out).map_err(Failed::from),
+        Command::Doctor(args) => match doctor::run(&args, &mut out) {
+            Ok(true) => Ok(()),
+            Ok(false) => return ExitCode::FAILURE,
+            Err(reason) => Err(Failed(reason)),
+        },
         Command::Plugin(command) => plugin::run(&command, &mut out).map_err(Failed::from),
         Command::Demo(args) => play(&args),
     };

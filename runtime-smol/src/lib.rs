@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod demo;
+pub mod doctor;
 pub mod durable;
 pub mod gateway;
 pub mod install;

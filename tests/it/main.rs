@@ -5,6 +5,7 @@ mod scripted;
 mod audit;
 mod contract;
 mod digest;
+mod doctor;
 mod framer;
 mod gateway;
 mod hook_event;
