@@ -8,6 +8,8 @@ use zcode_mail_core::hook::event::Kind;
 use zcode_mail_core::hook::outcome::Answer;
 use zcode_mail_core::hook::{Opening, open};
 
+use crate::scripted::scripted;
+
 /// What the rules say to a sample: `?` ask, `.` no opinion, `-` block, `+` approve.
 fn said(name: &str, env: &[(&str, &str)]) -> char {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/hook").join(name);
@@ -23,6 +25,11 @@ fn said(name: &str, env: &[(&str, &str)]) -> char {
             Answer::Approve => '+',
         },
     }
+}
+
+#[test]
+fn scripted_events_keep_every_law() {
+    scripted("hook_event");
 }
 
 #[test]

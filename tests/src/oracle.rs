@@ -8,6 +8,8 @@ pub mod bodies;
 pub mod events;
 pub mod framer;
 pub mod grants;
+pub mod hook_event;
+pub mod hook_machine;
 pub mod mask;
 pub mod render;
 pub mod replies;
@@ -32,9 +34,11 @@ pub const TARGETS: &[Target] = &[
     Target { name: "events", check: events::check },
     Target { name: "framer", check: framer::check },
     Target { name: "grants", check: grants::check },
-    Target { name: "replies", check: replies::check },
+    Target { name: "hook_event", check: hook_event::check },
+    Target { name: "hook_machine", check: hook_machine::check },
     Target { name: "mask", check: mask::check },
     Target { name: "render", check: render::check },
+    Target { name: "replies", check: replies::check },
     Target { name: "rpc_session", check: rpc_session::check },
     Target { name: "sse", check: sse::check },
     Target { name: "sse_writer", check: sse_writer::check },

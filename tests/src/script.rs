@@ -13,6 +13,8 @@ pub mod document;
 pub mod events;
 pub mod framer;
 pub mod grants;
+pub mod hook_event;
+pub mod hook_machine;
 pub mod render;
 pub mod replies;
 pub mod rpc_session;
