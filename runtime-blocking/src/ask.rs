@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::grants_file::GrantsFile;
 use crate::pending::Pending;
 use crate::signals::Flag;
-use crate::{credential, event_loop, inject};
+use crate::{answered, credential, event_loop, inject};
 
 /// Asks, unless a remembered approval covers the call.
 pub(crate) fn ask(call: &Call, settings: &Settings, signals: &Flag) -> Verdict {
@@ -24,6 +24,9 @@ pub(crate) fn ask(call: &Call, settings: &Settings, signals: &Flag) -> Verdict {
         .as_ref()
         .zip(session)
         .is_some_and(|(file, session)| file.covers(session, &call.event.tool));
+    if !granted && answered::take(call, settings) {
+        return call.verdict(Because::Answered, settings);
+    }
     let nonce = match getrandom::u64() {
         Ok(nonce) => nonce,
         Err(error) => {
@@ -47,9 +50,11 @@ pub(crate) fn ask(call: &Call, settings: &Settings, signals: &Flag) -> Verdict {
     };
     let _pending =
         settings.mail_driven().then(|| Pending::note(settings, machine.relay_key())).flatten();
-    event_loop::run(&mut machine, first, &client, clock, signals, |session, tool| {
+    let verdict = event_loop::run(&mut machine, first, &client, clock, signals, |session, tool| {
         if let Some(file) = &grants {
             file.remember(session, tool);
         }
-    })
+    });
+    answered::note(call, settings, &verdict);
+    verdict
 }

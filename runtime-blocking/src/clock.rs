@@ -57,9 +57,14 @@ impl Clock {
     }
 }
 
+/// Wall-clock time as the system has it, for comparisons with stamps of files.
+pub(crate) fn wall_clock() -> SystemTime {
+    SystemTime::now()
+}
+
 /// Wall-clock time, for stamps in files. A clock before 1970 counts as 1970.
 #[must_use]
 pub(crate) fn unix_now() -> UnixMillis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = wall_clock().duration_since(UNIX_EPOCH).unwrap_or_default();
     UnixMillis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -28,6 +28,7 @@ use zcode_mail_core::hook::event::Kind;
 use zcode_mail_core::hook::outcome::{Answer, Because, Verdict};
 use zcode_mail_core::hook::{Opening, open, unreadable};
 
+mod answered;
 mod args;
 mod ask;
 mod client;

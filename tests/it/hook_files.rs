@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use zcode_mail_core::grants::Grants;
 use zcode_mail_core::time::UnixMillis;
 use zcode_mail_tests::fakes::gateway::{Endpoint, Gateway};
-use zcode_mail_tests::fakes::hook::{Hook, Said, event};
+use zcode_mail_tests::fakes::hook::{Hook, Said, event, event_with, pre_tool_use};
 use zcode_mail_tests::programs::PATIENCE;
 
 fn state(hook: &Hook) -> PathBuf {
@@ -235,4 +235,68 @@ fn a_waiting_hook_of_a_mail_driven_session_leaves_a_note() {
         assert!(!file.exists());
         assert_eq!(gateway.nth(Endpoint::Ask, 1).json()["relay_key"], key);
     }
+}
+
+#[test]
+fn a_call_that_was_approved_before_its_check_is_not_asked_about_again() {
+    let gateway = Gateway::start();
+    let hook = Hook::driven(&gateway.url).wait_ms(20_000);
+    let first = hook.clone().event(pre_tool_use("Bash", "call-1"));
+    assert_eq!(first.run_decided(&gateway, "同意", "").code, "approved-once");
+
+    let again = hook.clone().wait_ms(300);
+    for (what, other) in [
+        ("another call", event("Bash", "call-2")),
+        ("another input", event_with("Bash", "call-1", r#"{"command":"rm -rf /"}"#)),
+        ("another tool", event("Write", "call-1")),
+    ] {
+        // ZCode gives every permission request an id of its own.
+        let other = String::from_utf8(other).unwrap().replace("perm_", &format!("perm_{what}_"));
+        assert_eq!(again.clone().event(other).run().code, "timed-out", "{what}");
+    }
+    let event = String::from_utf8(event("Bash", "call-1")).unwrap();
+    let again = |n: u32| again.clone().event(event.replace("perm_", &format!("perm_{n}_")));
+    let elsewhere = again(1).set("AGENTMAIL_SESSION_ID", "mail-2").run();
+    assert_eq!(elsewhere.code, "timed-out", "another mail session");
+    let asked = gateway.seen().len();
+    let said = again(2).run();
+    assert_eq!((said.answer, said.code.as_str()), ('+', "answered"), "{said:?}");
+    assert_eq!(gateway.seen().len(), asked, "nobody is asked");
+    assert_eq!(again(3).run().code, "timed-out", "it counts once");
+}
+
+#[test]
+fn an_earlier_answer_counts_only_from_a_private_fresh_note_in_a_mail_driven_session() {
+    type Spoil = fn(&Path);
+    let cases: [(&str, Spoil); 4] = [
+        ("written by others", |f| {
+            fs::set_permissions(f, fs::Permissions::from_mode(0o666)).unwrap()
+        }),
+        ("old", |f| {
+            let old = std::time::SystemTime::now() - std::time::Duration::from_secs(601);
+            fs::File::options().write(true).open(f).unwrap().set_modified(old).unwrap();
+        }),
+        ("another digest", |f| write(f, &"0".repeat(64), 0o600)),
+        ("a link", |f| {
+            let target = f.with_extension("target");
+            fs::rename(f, &target).unwrap();
+            symlink(target, f).unwrap();
+        }),
+    ];
+    for (what, spoil) in cases {
+        let gateway = Gateway::start();
+        let hook = Hook::driven(&gateway.url);
+        let first = hook.clone().event(pre_tool_use("Bash", "call-1"));
+        assert_eq!(first.run_decided(&gateway, "同意", "").answer, '+');
+        let dir = hook.home().join(".agentmail/answered");
+        let note = fs::read_dir(dir).unwrap().next().unwrap().unwrap().path();
+        spoil(&note);
+        assert_eq!(hook.wait_ms(300).run().code, "timed-out", "{what}");
+    }
+    let gateway = Gateway::start();
+    let hook = Hook::driven(&gateway.url);
+    let first = hook.clone().event(pre_tool_use("Bash", "call-1"));
+    assert_eq!(first.run_decided(&gateway, "同意", "").answer, '+');
+    let alone = hook.set("AGENTMAIL_SESSION_ID", "").wait_ms(300).run();
+    assert_eq!(alone.code, "timed-out", "{alone:?}");
 }

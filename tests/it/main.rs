@@ -10,6 +10,7 @@ mod framer;
 mod gateway;
 mod hook_event;
 mod hook_files;
+mod hook_hosts;
 mod hook_machine;
 mod hook_process;
 mod install;

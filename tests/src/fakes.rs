@@ -4,3 +4,4 @@ pub mod gateway;
 pub mod hook;
 pub mod mailbox;
 pub mod mcp;
+pub mod host;

@@ -6,7 +6,7 @@
 //!
 //! | end | mail-driven | interactive |
 //! |---|---|---|
-//! | rule, grant, decision 同意 or 一直同意 | approve | approve |
+//! | rule, grant, earlier answer, decision 同意 or 一直同意 | approve | approve |
 //! | plan mode; any other decision text | block | block |
 //! | permanent failure: 4xx except 408 and 429, or a request over the size limit | block | block |
 //! | the request was withdrawn or ran out on the gateway | block | block |
@@ -60,6 +60,8 @@ pub enum Because {
     OwnTool,
     /// A person approved this tool for the whole session earlier.
     Granted,
+    /// A person approved this very call a moment ago, at its first event.
+    Answered,
     /// The session may plan, not act.
     PlanMode,
     /// A person approved this call.
@@ -106,6 +108,7 @@ impl Verdict {
             Because::FullMode
             | Because::OwnTool
             | Because::Granted
+            | Because::Answered
             | Because::ApprovedOnce(_)
             | Because::ApprovedAlways(_) => Answer::Approve,
             Because::NotOurs => Answer::NoOpinion,
@@ -141,6 +144,7 @@ impl Because {
             Self::FullMode => "full-mode",
             Self::OwnTool => "own-tool",
             Self::Granted => "granted",
+            Self::Answered => "answered",
             Self::PlanMode => "plan-mode",
             Self::ApprovedOnce(_) => "approved-once",
             Self::ApprovedAlways(_) => "approved-always",

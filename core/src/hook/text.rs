@@ -27,6 +27,7 @@ fn reason_zh(because: &Because, tool: &str) -> String {
         Because::FullMode => format!("本会话是 full 档，{tool} 无需询问。"),
         Because::OwnTool => format!("{tool} 是 AgentMail 自己的邮件工具，无需询问。"),
         Because::Granted => format!("本会话此前已对 {tool} 选择「一直同意」。"),
+        Because::Answered => format!("这一次 {tool} 刚刚已经有人同意。"),
         Because::PlanMode => format!(
             "本会话处于 plan 档（只读规划），不能执行 {tool}，也没有为此打扰任何人。\
              请继续阅读和分析，把要做的改动写成方案回复；需要动手时，请对方把会话改为 workspace 或 full 档。"
@@ -83,6 +84,7 @@ fn reason_en(because: &Because, tool: &str) -> String {
         Because::FullMode => format!("This session is in full mode; {tool} needs no question."),
         Because::OwnTool => format!("{tool} is AgentMail's own mail tool; it needs no question."),
         Because::Granted => format!("{tool} was approved for this whole session earlier."),
+        Because::Answered => format!("This {tool} was approved a moment ago."),
         Because::PlanMode => format!(
             "This session is in plan mode (read and plan only), so {tool} cannot run, and nobody \
              was asked. Keep reading and analysing and answer with a plan; to act, ask for the \
@@ -196,6 +198,7 @@ mod tests {
             Because::FullMode,
             Because::OwnTool,
             Because::Granted,
+            Because::Answered,
             Because::PlanMode,
             Because::ApprovedOnce(person()),
             Because::ApprovedAlways(person()),
@@ -231,10 +234,10 @@ mod tests {
     #[test]
     fn the_causes_reach_the_model() {
         for (because, facts) in [
-            (&ends()[7], ["韩梅", "先写测试"]),
-            (&ends()[8], ["韩梅", "好吧"]),
-            (&ends()[12], ["无人可问", "请人类参与"]),
-            (&ends()[14], ["9", "Bash"]),
+            (&ends()[8], ["韩梅", "先写测试"]),
+            (&ends()[9], ["韩梅", "好吧"]),
+            (&ends()[13], ["无人可问", "请人类参与"]),
+            (&ends()[15], ["9", "Bash"]),
         ] {
             for lang in [Lang::Zh, Lang::En] {
                 let text = reason(because, Some("Bash"), lang);
@@ -250,7 +253,8 @@ mod tests {
         for because in ends() {
             // (mail-driven, interactive): + approve, - block, . nothing
             let expected = match because.code() {
-                "full-mode" | "own-tool" | "granted" | "approved-once" | "approved-always" => "++",
+                "full-mode" | "own-tool" | "granted" | "answered" | "approved-once"
+                | "approved-always" => "++",
                 "plan-mode" | "refused" | "unclear-decision" | "request-too-large"
                 | "permanent-failure" | "withdrawn" => "--",
                 "not-ours" => "..",

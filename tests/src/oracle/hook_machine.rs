@@ -14,7 +14,7 @@ use crate::script::hook_machine::{Aim, Decision, Reply as Said, Script, Step, Wh
 use serde_json::json;
 use zcode_mail_core::config::Settings;
 use zcode_mail_core::hook::machine::{
-    ExchangeId, Input, Machine, Output, Setup, StreamId, WITHDRAW_MS,
+    EXCHANGE_MS, ExchangeId, Input, Machine, Output, Setup, StreamId, WITHDRAW_MS,
 };
 use zcode_mail_core::hook::outcome::{Answer, Verdict};
 use zcode_mail_core::hook::{Opening, open};
@@ -56,8 +56,12 @@ struct World<'s> {
     log: Vec<String>,
     streams: Vec<StreamId>,
     exchanges: Vec<ExchangeId>,
-    /// The stream that is open for both sides, and whether unfinished bytes went over it.
+    /// The stream that neither side has ended.
+    live: Option<StreamId>,
+    /// The stream whose 200 was seen, and whether unfinished bytes went over it.
     open: Option<(StreamId, bool)>,
+    /// The exchange without an outcome, and when it began.
+    unanswered: Option<(ExchangeId, u64)>,
     ever_open: bool,
     accepted: bool,
     ending: bool,
@@ -86,7 +90,9 @@ impl<'s> World<'s> {
             log: Vec::new(),
             streams: Vec::new(),
             exchanges: Vec::new(),
+            live: None,
             open: None,
+            unanswered: None,
             ever_open: false,
             accepted: false,
             ending: false,
@@ -121,7 +127,7 @@ impl<'s> World<'s> {
             Step::Head(which, status) => {
                 let Some(id) = self.stream(*which) else { return wait };
                 let head = status.map_or(HEAD, |status| Reply::json(status, b"{}"));
-                if *which == Which::Current && status.is_none() && self.opening(id) {
+                if status.is_none() && self.live == Some(id) && self.open.is_none() {
                     self.open = Some((id, false));
                     self.ever_open = true;
                 }
@@ -132,8 +138,8 @@ impl<'s> World<'s> {
                 if *opening {
                     self.feed(Input::StreamReply(id, Outcome::Failed(*fault)))
                 } else {
-                    if *which == Which::Current {
-                        self.open = None;
+                    if self.live == Some(id) {
+                        (self.live, self.open) = (None, None);
                     }
                     self.feed(Input::StreamClosed(id, *fault))
                 }
@@ -152,6 +158,7 @@ impl<'s> World<'s> {
             Step::Reply(which, said) => self.reply(*which, *said, wait),
             Step::Lost(which, fault) => {
                 let Some(id) = self.exchange(*which) else { return wait };
+                self.unanswered.take_if(|(open, _)| *open == id);
                 self.feed(Input::Replied(id, Outcome::Failed(*fault)))
             }
             Step::Signal => {
@@ -159,11 +166,6 @@ impl<'s> World<'s> {
                 self.feed(Input::Signal)
             }
         }
-    }
-
-    /// Whether the newest stream was opened and nothing was heard of it.
-    fn opening(&self, id: StreamId) -> bool {
-        self.open.is_none_or(|(open, _)| open != id)
     }
 
     fn event(&mut self, which: Which, decision: Decision, wait: Option<Wait>) -> Option<Wait> {
@@ -224,14 +226,12 @@ impl<'s> World<'s> {
         };
         let body = body.to_string();
         let reply = Reply::json(status, body.as_bytes());
+        let due = self.unanswered.is_some_and(|(open, since)| {
+            open == id && self.now < since + EXCHANGE_MS && self.now < self.deadline
+        });
         // Only a pending reply to the question itself surely leaves a machine that waits.
-        if which == Which::Current
-            && said == Said::Pending
-            && !self.ending
-            && self.verdict.is_none()
-        {
-            self.accepted = true;
-        }
+        self.accepted |= due && said == Said::Pending && !self.ending;
+        self.unanswered.take_if(|(open, _)| *open == id);
         self.feed(Input::Replied(id, Outcome::Reply(reply)))
     }
 
@@ -302,14 +302,14 @@ impl<'s> World<'s> {
                     self.fail("a stream id is used twice");
                 }
                 self.streams.push(id);
-                self.open = None;
+                (self.live, self.open) = (Some(id), None);
             }
             Output::CloseStream(id) => {
                 self.log.push(format!("  close {id:?}"));
                 if self.streams.last() != Some(&id) {
                     self.fail("it closes a stream that is not its newest");
                 }
-                self.open = None;
+                (self.live, self.open) = (None, None);
             }
             Output::Exchange(id, request) => {
                 self.log.push(format!("  {} {id:?}", request.path));
@@ -319,6 +319,7 @@ impl<'s> World<'s> {
                 }
                 self.ending |= withdraws;
                 self.exchanges.push(id);
+                self.unanswered = Some((id, self.now));
             }
             Output::Remember { session, tool } => {
                 self.log.push(format!("  remember {session} {tool}"));
