@@ -16,7 +16,7 @@ use zcode_mail_core::hook::outcome::{Because, Verdict};
 use zcode_mail_core::relay_key::sha256_hex;
 
 use crate::clock::wall_clock;
-use crate::files::{Privacy, make_private_dir, read_private, replace_private, state_dir};
+use crate::files::{Privacy, make_private_dir, read_private, replace_private};
 
 /// How long a note counts. ZCode raises the second event within milliseconds.
 const LIFE: Duration = Duration::from_secs(600);
@@ -64,7 +64,7 @@ fn path(call: &Call, settings: &Settings) -> Option<PathBuf> {
     let session = settings.session_id.as_ref()?;
     call.event.call_id.as_ref()?;
     let name = sha256_hex(format!("{session}:{}", call.digest()).as_bytes());
-    Some(state_dir(settings).ok()?.join("answered").join(name))
+    Some(PathBuf::from(settings.state_folder().ok()?).join("answered").join(name))
 }
 
 fn is_fresh(path: &std::path::Path) -> bool {

@@ -1,7 +1,6 @@
 //! The real hook inside ZCode of every age, loaded from a plugin directory.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use zcode_mail_tests::fakes::gateway::{Endpoint, Gateway};
 use zcode_mail_tests::fakes::host::{Dialog, Engine, Fate, Host, Mode, Ran, matches};
-use zcode_mail_tests::programs::bin;
+use zcode_mail_tests::programs::run;
 
 /// A plugin directory, a gateway, and the environment that joins them.
 struct World {
@@ -24,7 +23,9 @@ impl World {
 
     fn plugin(&self, dialect: &str) -> PathBuf {
         let dir = self.dir.path().join(format!("plugin-{dialect}"));
-        write_plugin(&dir, dialect);
+        let shown = dir.display().to_string();
+        let written = run("zcode-mail", &["plugin", "write", &shown, "--dialect", dialect], &[]);
+        assert!(written.status.success(), "{written:?}");
         dir
     }
 
@@ -49,30 +50,6 @@ impl World {
             gateway.decide(&key, decision, note);
         })
     }
-}
-
-fn write_plugin(dir: &Path, dialect: &str) {
-    let hook = json!({
-        "type": "process",
-        "command": "${ZCODE_PLUGIN_ROOT}/bin/zcode-mail-hook",
-        "args": ["--dialect", dialect],
-        "timeoutMs": 600_000,
-    });
-    let guarded = "Bash|Write|Edit|ApplyPatch|MultiEdit|NotebookEdit|mcp__node_repl__js";
-    let own = "^mcp__(plugin_agentmail_)?agentmail__";
-    let hooks = json!({"hooks": {
-        "PermissionRequest": [
-            {"matcher": guarded, "hooks": [hook]},
-            {"matcher": own, "hooks": [hook]},
-        ],
-        "PreToolUse": [{"matcher": guarded, "hooks": [hook]}],
-    }});
-    for sub in [".zcode-plugin", "hooks", "bin"] {
-        fs::create_dir_all(dir.join(sub)).unwrap();
-    }
-    fs::write(dir.join(".zcode-plugin/plugin.json"), r#"{"name":"agentmail"}"#).unwrap();
-    fs::write(dir.join("hooks/hooks.json"), hooks.to_string()).unwrap();
-    std::os::unix::fs::symlink(bin("zcode-mail-hook"), dir.join("bin/zcode-mail-hook")).unwrap();
 }
 
 fn bash() -> Value {

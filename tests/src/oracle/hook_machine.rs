@@ -1,6 +1,7 @@
 //! Laws of the hook's decision [`Machine`].
 //!
-//! 1. It approves only after an approving decision for exactly its key was given to it.
+//! 1. It approves only after an approving decision for exactly its key, and for its mail as soon as
+//!    that is known, was given to it.
 //! 2. An approving decision of its own on the open stream of a waiting machine ends it at once.
 //! 3. The same inputs at the same times give the same transcript.
 //! 4. After draining it says wait or done; a wait lies in the future; asking twice says the same;
@@ -66,6 +67,9 @@ struct World<'s> {
     accepted: bool,
     ending: bool,
     approval: bool,
+    /// An approval that names another mail; it counts as long as ours is not known.
+    approval_of_another_mail: bool,
+    mail_known: bool,
     verdict: Option<Verdict>,
 }
 
@@ -97,6 +101,8 @@ impl<'s> World<'s> {
             accepted: false,
             ending: false,
             approval: false,
+            approval_of_another_mail: false,
+            mail_known: false,
             verdict: None,
         };
         let mut wait = world.drain();
@@ -186,6 +192,7 @@ impl<'s> World<'s> {
             Aim::Key | Aim::Mail | Aim::Kind => false,
         };
         self.approval |= ours && decision.approves;
+        self.approval_of_another_mail |= decision.aim == Aim::Mail && decision.approves;
         let must_end = ours
             && decision.approves
             && self.accepted
@@ -230,6 +237,12 @@ impl<'s> World<'s> {
             open == id && self.now < since + EXCHANGE_MS && self.now < self.deadline
         });
         // Only a pending reply to the question itself surely leaves a machine that waits.
+        let names_mail = match said {
+            Said::Pending => true,
+            Said::Decided(decision) => decision.aim != Aim::Key,
+            Said::Withdrawn | Said::Status(_) | Said::Page => false,
+        };
+        self.mail_known |= due && names_mail;
         self.accepted |= due && said == Said::Pending && !self.ending;
         self.unanswered.take_if(|(open, _)| *open == id);
         self.feed(Input::Replied(id, Outcome::Reply(reply)))
@@ -323,12 +336,16 @@ impl<'s> World<'s> {
             }
             Output::Remember { session, tool } => {
                 self.log.push(format!("  remember {session} {tool}"));
-                if !self.approval {
+                if !self.approved() {
                     self.fail("it remembers what nobody approved");
                 }
             }
             Output::Wait(_) | Output::Done(_) => {}
         }
+    }
+
+    fn approved(&self) -> bool {
+        self.approval || self.approval_of_another_mail && !self.mail_known
     }
 
     fn done(&mut self, verdict: Verdict) {
@@ -340,7 +357,7 @@ impl<'s> World<'s> {
         }
         self.log.push(format!("  done {}", verdict.because.code()));
         match verdict.answer {
-            Answer::Approve if !self.approval => self.fail("it approves what nobody approved"),
+            Answer::Approve if !self.approved() => self.fail("it approves what nobody approved"),
             Answer::NoOpinion if self.script.driven => {
                 self.fail("a mail-driven session gets no answer");
             }

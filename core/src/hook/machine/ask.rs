@@ -51,7 +51,9 @@ impl Machine {
 
     pub(super) fn replied(&mut self, id: ExchangeId, outcome: Outcome<'_>) {
         if self.ending.as_ref().is_some_and(|ending| ending.withdrawal == Some(id)) {
-            if let Ok(asked) = Withdraw::parse(outcome) {
+            if let Ok(asked) = Withdraw::parse(outcome)
+                && asked.is_about(&self.ask.relay_key)
+            {
                 self.last_word(asked.state);
             }
             self.finish_ending();
