@@ -2,6 +2,6 @@
 
 pub mod gateway;
 pub mod hook;
+pub mod host;
 pub mod mailbox;
 pub mod mcp;
-pub mod host;
