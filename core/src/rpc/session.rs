@@ -279,8 +279,11 @@ impl Session {
                 return wire::put_error(out, Some(id), INVALID_PARAMS, &why);
             }
         };
-        // The handshake is of the handshake era whatever its `_meta` says.
-        let era = if method == "initialize" { Ok(Era::Handshake) } else { meta.era() };
+        let era = match meta.era() {
+            // What is wrong with its `_meta` does not concern a handshake.
+            Err(_) if method == "initialize" => Ok(Era::Handshake),
+            era => era,
+        };
         let era = match era {
             Ok(era) => era,
             Err(EraFault::Unsupported(raw)) => return wire::put_unsupported(out, id, raw),
@@ -305,7 +308,7 @@ impl Session {
         }
         let request = Request { id, params, meta, era };
         match (method, era) {
-            ("initialize", _) => self.initialize(&request, out),
+            ("initialize", Era::Handshake) => self.initialize(&request, out),
             ("ping", Era::Handshake) => wire::put_pong(out, id),
             ("server/discover", Era::Stateless) => {
                 wire::put_discovered(out, id, tool::guide(self.toolbox.lang));

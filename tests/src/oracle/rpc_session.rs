@@ -207,7 +207,7 @@ impl Model {
             return;
         }
         match ask {
-            Ask::Initialize(_) => self.shaken = true,
+            Ask::Initialize(_) if *meta != Meta::Stateless => self.shaken = true,
             _ => self.stateless |= *meta == Meta::Stateless,
         }
     }
@@ -218,6 +218,7 @@ fn expected(ask: Ask, meta: Meta) -> Option<Expected> {
     match (ask, meta) {
         (Ask::WrongVersion, _) => Some(Expected::Error(-32600)),
         (Ask::TooDeep, _) => Some(Expected::Error(-32602)),
+        (Ask::Initialize(_), Meta::Stateless) => Some(Expected::Error(-32601)),
         (Ask::Initialize(_), _) => Some(Expected::Result("protocolVersion")),
         (_, Meta::Unsupported) => Some(Expected::Error(-32022)),
         (Ask::Ping, Meta::Absent) => Some(Expected::Result("")),

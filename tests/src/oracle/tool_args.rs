@@ -133,8 +133,11 @@ fn check_request(script: &Script, arguments: &Map<String, Value>, request: &Requ
         assert_eq!(to.as_str(), Some(given.trim()), "{script:?}");
     }
     let text = body.get("body").and_then(Value::as_str).unwrap_or_default();
-    assert!(!text.contains("evil"), "a typed marker left: {script:?}");
-    let markers = text.matches("agentmail:rename-session").count();
+    // A reason may say anything, but it cannot open a marker of its own.
+    let typed =
+        text.rsplit_once("<!-- agentmail:rename-session").map_or(text, |(before, _)| before);
+    assert!(!typed.contains("evil"), "a typed marker left: {script:?}");
+    let markers = text.matches("<!--").count();
     assert!(markers <= 1, "{script:?}");
     if markers == 1 {
         let last = text.lines().last().unwrap_or_default();
