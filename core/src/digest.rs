@@ -63,7 +63,7 @@ pub struct Call<'a> {
 }
 
 /// The digest of a [`Call`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallDigest(pub [u8; 32]);
 
 impl CallDigest {

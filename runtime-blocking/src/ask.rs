@@ -1,10 +1,14 @@
-//! From a call that needs a human to a verdict: remembered approvals, credential, loop.
+//! From a call that needs a human to a verdict: remembered approvals, what the decision is bound to,
+//! credential, loop, and the second look right before an approval.
+
+use std::cell::RefCell;
 
 use zcode_mail_core::config::Settings;
 use zcode_mail_core::hook::Call;
 use zcode_mail_core::hook::machine::{Machine, Output, Setup};
-use zcode_mail_core::hook::outcome::{Because, Verdict};
+use zcode_mail_core::hook::outcome::{Answer, Because, Verdict};
 
+use crate::binding::Bound;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::grants_file::GrantsFile;
@@ -35,7 +39,13 @@ pub(crate) fn ask(call: &Call, settings: &Settings, signals: &Flag) -> Verdict {
         }
     };
     let setup = Setup { call, settings, granted, nonce, now: clock.now() };
-    let mut machine = Machine::new(setup);
+    inject::here("binding");
+    // A remembered approval needs no question, so there is nothing to show or to bind.
+    let bound = (!granted).then(|| Bound::read(call, settings.lang));
+    let mut machine = match &bound {
+        Some(bound) => Machine::bound(setup, &bound.binding),
+        None => Machine::new(setup),
+    };
     let first = machine.poll_output();
     if let Output::Done(verdict) = first {
         return verdict;
@@ -50,11 +60,20 @@ pub(crate) fn ask(call: &Call, settings: &Settings, signals: &Flag) -> Verdict {
     };
     let _pending =
         settings.mail_driven().then(|| Pending::note(settings, machine.relay_key())).flatten();
+    let to_remember = RefCell::new(None);
     let verdict = event_loop::run(&mut machine, first, &client, clock, signals, |session, tool| {
-        if let Some(file) = &grants {
-            file.remember(session, tool);
-        }
+        to_remember.replace(Some((session.to_owned(), tool.to_owned())));
     });
+    if verdict.answer == Answer::Approve
+        && let Some(what) = bound.as_ref().and_then(Bound::drift)
+    {
+        let verdict = call.verdict(Because::Changed(what), settings);
+        answered::note(call, settings, &verdict);
+        return verdict;
+    }
+    if let (Some(file), Some((session, tool))) = (&grants, to_remember.take()) {
+        file.remember(&session, &tool);
+    }
     answered::note(call, settings, &verdict);
     verdict
 }

@@ -31,6 +31,7 @@ use zcode_mail_core::hook::{Opening, open, unreadable};
 mod answered;
 mod args;
 mod ask;
+mod binding;
 mod client;
 mod clock;
 mod credential;

@@ -3,6 +3,7 @@
 mod scripted;
 
 mod audit;
+mod binding;
 mod contract;
 mod digest;
 mod doctor;

@@ -121,6 +121,9 @@ pub struct PermissionDecision {
     pub note: Option<String>,
     /// The chosen option's text; `None` is no approval.
     pub decision: Option<String>,
+    /// The digest in the context that was decided about ([`crate::digest`]), in hexadecimal. An
+    /// addition of our gateway: `None` when the event has none.
+    pub digest: Option<String>,
 }
 
 /// A known event whose data cannot be used. The event's id still counts as seen.
@@ -258,6 +261,8 @@ impl PermissionDecision {
             session_id: &'b str,
             relay_key: &'b str,
             relay_kind: &'b str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            digest: Option<&'b str>,
         }
         super::encode_text(&Body {
             mail_id: self.mail_id.as_deref().unwrap_or_default(),
@@ -268,6 +273,7 @@ impl PermissionDecision {
             session_id: self.session_id.as_deref().unwrap_or_default(),
             relay_key: self.relay_key.as_deref().unwrap_or_default(),
             relay_kind: self.relay_kind.as_deref().unwrap_or_default(),
+            digest: self.digest.as_deref(),
         })
     }
 
@@ -281,6 +287,11 @@ impl PermissionDecision {
             decided_by: node.owned(&["decided_by"]),
             note: node.owned(&["note"]),
             decision: node.owned(&["decision"]),
+            // A digest of another type is there and equals none.
+            digest: node
+                .get("digest")
+                .filter(|digest| **digest != Node::Null)
+                .map(|digest| digest.as_str().unwrap_or_default().into()),
         }
     }
 }

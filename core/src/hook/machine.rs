@@ -20,7 +20,8 @@
 //!
 //! What it promises:
 //! - It approves only on a remembered approval, or on a decision text that is exactly an approval
-//!   and came for exactly its key: on the stream (`B-8.1`), or as the state in the reply to its own
+//!   and came for exactly its key, and for its digest
+//!   where it names one: on the stream (`B-8.1`), or as the state in the reply to its own
 //!   question. A decision that arrives before the reply is held until it, so that the mail id can
 //!   be compared.
 //! - The same inputs at the same times give the same outputs. Randomness is the `nonce`.
@@ -43,11 +44,12 @@ use alloc::vec::Vec;
 
 use super::Call;
 use super::outcome::{Because, Verdict};
-use super::question::{Asker, BODY_LIMIT, context, question};
+use super::question::{Asker, BODY_LIMIT, Binding, Shown, context, question};
 use crate::api::events::PermissionDecision;
 use crate::api::permission::Ask;
 use crate::config::Settings;
 use crate::decision;
+use crate::digest::CallDigest;
 use crate::http::{Fault, Outcome, Request};
 use crate::lang::Lang;
 use crate::sse;
@@ -153,6 +155,7 @@ pub struct Setup<'a> {
 pub struct Machine {
     // Fixed at the start.
     ask: Ask,
+    digest: CallDigest,
     grant_session: Option<String>,
     tool: String,
     driven: bool,
@@ -223,6 +226,12 @@ impl Machine {
     /// Starts; poll its output at once.
     #[must_use]
     pub fn new(setup: Setup<'_>) -> Self {
+        Self::bound(setup, &Binding::default())
+    }
+
+    /// As [`Machine::new`], for a decision that is bound to files as well.
+    #[must_use]
+    pub fn bound(setup: Setup<'_>, binding: &Binding) -> Self {
         let Setup { call, settings, granted, nonce, now } = setup;
         let asker = Asker {
             agent: settings.agent_name.as_deref(),
@@ -237,15 +246,20 @@ impl Machine {
             .filter(|option| **option != decision::ALWAYS || grant_session.is_some())
             .map(|option| (*option).to_owned())
             .collect();
+        let (shown, problem) = match context(&call.event, &call.input, asker, binding) {
+            Ok(shown) => (shown, None),
+            Err(because) => (Shown::default(), Some(because)),
+        };
         let ask = Ask {
             question: question(&call.event, asker),
             options,
-            context: context(&call.event, &call.input, asker),
+            context: shown.text,
             session_id: settings.session_id.clone(),
             relay_key: call.relay_key(settings, nonce),
         };
         let mut machine = Self {
             ask,
+            digest: shown.digest,
             grant_session,
             tool: call.event.tool.clone(),
             driven: settings.mail_driven(),
@@ -270,6 +284,8 @@ impl Machine {
         let size = machine.ask.request().body.map_or(0, |body| body.len());
         if granted {
             machine.finish(Because::Granted);
+        } else if let Some(problem) = problem {
+            machine.finish(problem);
         } else if size > BODY_LIMIT {
             machine.finish(Because::TooLarge(size));
         } else {

@@ -10,6 +10,7 @@
 //! | plan mode; any other decision text | block | block |
 //! | permanent failure: 4xx except 408 and 429, or a request over the size limit | block | block |
 //! | the request was withdrawn or ran out on the gateway | block | block |
+//! | the request changed between the question and the approval | block | block |
 //! | temporary failure, time limit, signal, no usable settings, unreadable event, own error | block | nothing |
 //!
 //! Sources: seed 000 "fail closed", `B-8.2`, `B-8.2b`, `B-8.8`, `B-9.2`.
@@ -93,6 +94,8 @@ pub enum Because {
     TimedOut(u64),
     /// The request was withdrawn or ran out before anybody decided.
     Withdrawn,
+    /// A person approved, but what would run is not what they were shown; what changed.
+    Changed(String),
     /// The host ended the hook.
     Signal,
     /// An error of this program.
@@ -117,6 +120,7 @@ impl Verdict {
             | Because::Unclear(..)
             | Because::TooLarge(_)
             | Because::GatewayRefused { .. }
+            | Because::Changed(_)
             | Because::Withdrawn => Answer::Block(text::reason(&because, tool, lang)),
             Because::Unreadable(_)
             | Because::NotConfigured(_)
@@ -156,6 +160,7 @@ impl Because {
             Self::GatewayRefused { .. } => "permanent-failure",
             Self::Unreachable(_) => "temporary-failure",
             Self::TimedOut(_) => "timed-out",
+            Self::Changed(_) => "request-changed",
             Self::Withdrawn => "withdrawn",
             Self::Signal => "signal",
             Self::Internal(_) => "internal-error",

@@ -1,12 +1,14 @@
 use alloc::borrow::ToOwned as _;
-use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
 use super::outcome::Answer;
-use super::question::{Asker, context, visible};
+use super::question::{Asker, Binding, context};
 use super::*;
+use crate::digest::CallDigest;
 use crate::lang::Lang;
 use crate::relay_key;
+use crate::render::marks::{Danger, danger};
+use crate::render::{unrender, visible};
 
 fn settings(pairs: &[(&str, &str)]) -> Settings {
     Settings::from_env(|name| {
@@ -201,7 +203,8 @@ fn the_context_is_complete_and_says_who_asks() {
     let text = bash(r#","cwd":"/home/u/proj""#)
         .replace("ls", "cargo test\\n\\techo \\\"done\\\" \\u202e\\u001b[2J");
     let call = call(&text, &settings);
-    let shown = context(&call.event, &call.input, asker(Lang::Zh));
+    let show = |lang| context(&call.event, &call.input, asker(lang), &Binding::default()).unwrap();
+    let shown = show(Lang::Zh).text;
     for fact in [
         "工具: Bash\n",
         "目录: /home/u/proj\n",
@@ -209,13 +212,15 @@ fn the_context_is_complete_and_says_who_asks() {
         "邮件会话: mail-1\n",
         "ZCode 会话: z1\n",
         "9 分钟",
-        "命令 command:\n    cargo test\n    ⇥echo \"done\" ⟦U+202E⟧⟦U+001B⟧[2J\n",
-        &sha256_hex(call.input.raw.as_bytes()),
+        "[command]\n| cargo test\n| ⇥echo \"done\" ⟦U+202E⟧⟦U+001B⟧[2J\n",
     ] {
         assert!(shown.contains(fact), "{fact} is missing in\n{shown}");
     }
-    let english = context(&call.event, &call.input, asker(Lang::En));
-    assert!(english.contains("command command:\n") && english.contains("9 min"), "{english}");
+    let english = show(Lang::En);
+    assert!(english.text.contains("tool: Bash\n") && english.text.contains("9 min"), "{english:?}");
+    // The digest does not depend on the reader's language, and what is shown has it.
+    assert_eq!(CallDigest::find(&shown), Ok(Some(english.digest)));
+    assert_eq!(unrender(&shown).unwrap().shown_digest(), english.digest);
 }
 
 #[test]
@@ -227,13 +232,13 @@ fn no_value_passes_for_a_heading_and_nothing_hides() {
     );
     let call = call(&text, &settings);
     let asker = Asker { agent: None, mail_session: None, wait_ms: 500, lang: Lang::Zh };
-    let shown = context(&call.event, &call.input, asker);
+    let shown = context(&call.event, &call.input, asker, &Binding::default()).unwrap().text;
     let headings: Vec<_> = shown.lines().filter(|line| line.starts_with("工具")).collect();
     assert_eq!(headings, ["工具: Bash"]);
-    assert!(shown.contains("\"n\": {\"a\\n\": [1, null, true, \"⟦U+200B⟧\"]}\n"), "{shown}");
-    assert!(shown.contains("\"e\\nvil\": 2\n"), "{shown}");
-    let hidden = |c: char| c != '\n' && visible(&c.to_string()) != c.to_string();
-    assert!(!shown.replace(['⟦', '⟧', '⇥'], "").contains(hidden), "{shown}");
+    assert!(shown.contains("[n] {\"a\\n\":[1,null,true,\"⟦U+200B⟧\"]}\n"), "{shown}");
+    assert!(shown.contains("[e⟦U+000A⟧vil] 2\n"), "{shown}");
+    let hidden = |c: char| c != '\n' && danger(c).is_some_and(|danger| danger != Danger::Mark);
+    assert!(!shown.contains(hidden), "{shown}");
 }
 
 #[test]

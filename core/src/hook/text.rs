@@ -69,6 +69,9 @@ fn reason_zh(because: &Because, tool: &str) -> String {
         Because::Withdrawn => format!(
             "授权请求在有人决定之前已被撤回或过期，{tool} 没有执行。这不是有人拒绝；仍有需要时请重新发起。"
         ),
+        Because::Changed(what) => format!(
+            "已有人同意，但等待期间内容变了（{what}），同意不再适用，{tool} 没有执行。这不是有人拒绝；请重新发起，让人看到现在的内容。"
+        ),
         Because::Signal => {
             format!("等待授权时 ZCode 结束了钩子，请求已撤回，{tool} 没有执行。这不是有人拒绝。")
         }
@@ -139,6 +142,11 @@ fn reason_en(because: &Because, tool: &str) -> String {
         Because::Withdrawn => format!(
             "The request was withdrawn or ran out before anybody decided, and {tool} did not run. \
              This is not a person's refusal; ask again if it is still needed."
+        ),
+        Because::Changed(what) => format!(
+            "A person approved, but what would run changed meanwhile ({what}), so the approval does \
+             not cover it and {tool} did not run. This is not a person's refusal; ask again so that \
+             they see it as it is now."
         ),
         Because::Signal => format!(
             "ZCode ended the hook while it waited, the request was withdrawn, and {tool} did not \
@@ -215,6 +223,7 @@ mod tests {
             Because::Unreachable("refused".into()),
             Because::TimedOut(540_000),
             Because::Withdrawn,
+            Because::Changed("./x.sh".into()),
             Because::Signal,
             Because::Internal("boom".into()),
         ]
@@ -256,7 +265,7 @@ mod tests {
                 "full-mode" | "own-tool" | "granted" | "answered" | "approved-once"
                 | "approved-always" => "++",
                 "plan-mode" | "refused" | "unclear-decision" | "request-too-large"
-                | "permanent-failure" | "withdrawn" => "--",
+                | "permanent-failure" | "withdrawn" | "request-changed" => "--",
                 "not-ours" => "..",
                 _ => "-.",
             };

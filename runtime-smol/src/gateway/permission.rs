@@ -18,6 +18,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use zcode_mail_core::api::events::PermissionDecision;
 use zcode_mail_core::api::permission::{Ask, Asked};
+use zcode_mail_core::digest::CallDigest;
 use zcode_mail_core::lifecycle::{State, Verdict};
 use zcode_mail_core::mode::PermissionMode;
 use zcode_mail_core::time::UnixMillis;
@@ -221,6 +222,7 @@ pub(super) fn decide(
         decided_by: Some(decider.to_owned()),
         note: Some(note.to_owned()),
         decision: Some(decision.to_owned()),
+        digest: CallDigest::find(&request.context).ok().flatten().map(|digest| digest.hex()),
     };
     tx.announce(&request.agent_name, event::PERMISSION_DECISION, told.to_json())?;
     changed_state(tx, id)

@@ -122,6 +122,13 @@ impl Machine {
     }
 
     pub(super) fn decided_on_stream(&mut self, event: PermissionDecision) {
+        // Foreign gateways name no digest; one that names another decided about another call.
+        if event.digest.as_deref().is_some_and(|digest| digest != self.digest.hex()) {
+            let what =
+                self.lang.pick("决定针对的是另一份内容", "the decision is about other content");
+            self.finish(Because::Changed(String::from(what)));
+            return;
+        }
         let answer = Answer {
             decision: event.decision.unwrap_or_default(),
             note: event.note,

@@ -5,6 +5,7 @@ use super::*;
 use crate::hook::outcome::Answer as Said;
 use crate::hook::{Opening, open};
 use crate::http::Reply;
+use crate::render::LIMIT;
 
 const STREAM: Reply<'static> = Reply {
     status: 200,
@@ -439,9 +440,41 @@ fn a_signal_withdraws_and_no_decision_counts_after_it() {
 #[test]
 fn a_request_is_complete_or_not_sent() {
     let with = |n: usize| World::of(&[], &format!(r#"{{"command":"{}"}}"#, "a".repeat(n)), false);
-    let frame = with(0).machine.ask.request().body.unwrap().len();
-    with(BODY_LIMIT - frame).said(&["open 1"]);
-    with(BODY_LIMIT - frame + 1).said(&["block: request-too-large"]);
+    // A command too long to be read has a hint that says so.
+    let frame = with(100_000).machine.ask.context.len() - 100_000;
+    with(LIMIT - frame).said(&["open 1"]);
+    with(LIMIT - frame + 1).said(&["block: request-too-large"]);
+}
+
+#[test]
+fn a_rendering_at_its_limit_fits_into_a_request_whatever_it_holds() {
+    // Quotes, backslashes and line feeds double in JSON, and nothing grows more.
+    for piece in [r#"\""#, r"\\", r"\n"] {
+        let command = piece.repeat(LIMIT / 2 - 200);
+        let world = World::of(&[], &format!(r#"{{"command":"{command}"}}"#), false);
+        assert!(world.machine.ask.context.len() > LIMIT / 2 - 200, "{piece}");
+        let size = world.machine.ask.request().body.unwrap().len();
+        assert!(size <= BODY_LIMIT, "{piece}: {size}");
+    }
+}
+
+/// faults 8, and "a decision event's extra members are optional".
+#[test]
+fn a_decision_about_another_digest_blocks_and_one_without_a_digest_counts() {
+    let with = |digest: &str| {
+        let mut world = World::asked();
+        let digest = digest.replace("OURS", &world.machine.digest.hex());
+        let event = decision("同意").replace('}', &format!("{digest}}}"));
+        world.event(1, &event);
+        world.log.last().cloned().unwrap_or_default()
+    };
+    for same in ["", r#","digest":"OURS""#, r#","digest":null"#] {
+        assert!(with(same).starts_with("approve"), "{same}: {}", with(same));
+    }
+    let other = format!(r#","digest":"{}""#, "0".repeat(64));
+    for other in [other.as_str(), r#","digest":"""#, r#","digest":7"#, r#","digest":"OURS ""#] {
+        assert_eq!(with(other), "block: request-changed", "{other}");
+    }
 }
 
 #[test]
