@@ -22,9 +22,11 @@ use zcode_mail_core::lang::Lang;
 
 pub mod accounts;
 mod agent;
+pub mod attachment;
 mod auth;
 mod body;
 mod delivery;
+mod discovery;
 mod event;
 pub mod failure;
 mod guard;
@@ -33,8 +35,10 @@ mod human;
 mod log;
 mod page;
 mod permission;
+mod reading;
 mod secret;
 mod server;
+mod session;
 pub mod stamp;
 pub mod store;
 mod stream;
@@ -61,6 +65,8 @@ pub struct Config {
     pub agent_secret: Option<Secret>,
     /// The language of error texts and of the page when the browser does not ask for one.
     pub lang: Lang,
+    /// Largest attachment in bytes (`AGENTMAIL_MAX_ATTACHMENT_BYTES`).
+    pub max_attachment_bytes: u64,
 }
 
 impl Config {
@@ -73,6 +79,7 @@ impl Config {
             allow_hosts: Vec::new(),
             agent_secret: None,
             lang: Lang::default(),
+            max_attachment_bytes: attachment::DEFAULT_LIMIT,
         }
     }
 }
@@ -110,6 +117,7 @@ pub(crate) struct Gateway {
     agent_secret: Option<Secret>,
     lang: Lang,
     logins: throttle::Throttle,
+    shelf: attachment::Shelf,
 }
 
 /// A running gateway. Dropping it stops it.
@@ -166,12 +174,15 @@ impl Drop for Running {
 pub fn start(config: Config) -> Result<Running, StartError> {
     let hub = Arc::new(Hub::default());
     let store = Store::open_with(&config.database, Arc::clone(&hub)).map_err(StartError::Open)?;
+    let shelf = attachment::Shelf::open(&config.database, config.max_attachment_bytes)
+        .map_err(|error| StartError::Open(OpenError::Io(config.database.clone(), error)))?;
     let gateway = Arc::new(Gateway {
         store: store.clone(),
         hub,
         agent_secret: config.agent_secret.clone(),
         lang: config.lang,
         logins: throttle::Throttle::default(),
+        shelf,
     });
     let server = server::Server::start(&config, gateway)?;
     Ok(Running { address: server.address(), store, server: Some(server) })

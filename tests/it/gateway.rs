@@ -11,12 +11,16 @@ use zcode_mail_core::sse::{Item, Parser};
 use zcode_mail_tests::programs::{Gateway, PATIENCE, operator};
 
 mod asking;
+mod attachments;
 mod credentials;
 mod deciding;
 mod decoding;
+mod discovering;
 mod mailing;
 mod operating;
 mod page;
+mod reading;
+mod sessions;
 mod streams;
 
 /// A gateway with two people, ann and bob, and two agents, zcode (ann's) and pi (bob's).
@@ -166,6 +170,21 @@ impl Client {
 
     fn post(&self, path: &str, body: &Value) -> Reply {
         self.send(path, "application/json", body.to_string().as_bytes())
+    }
+
+    /// A request with another method and a JSON body.
+    fn call(&self, method: &str, path: &str, body: &Value) -> Reply {
+        let url = format!("{}{path}", self.url);
+        let mut request = match method {
+            "PUT" => self.http.put(url),
+            "PATCH" => self.http.patch(url),
+            "DELETE" => self.http.delete(url).force_send_body(),
+            other => panic!("{other}"),
+        };
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        reply(request.header("Content-Type", "application/json").send(body.to_string()))
     }
 
     fn form(&self, path: &str, body: &str) -> Reply {

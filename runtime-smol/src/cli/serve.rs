@@ -39,6 +39,7 @@ pub(super) fn run(args: Args) -> Result<(), Failed> {
         allow_hosts: args.allow_hosts,
         agent_secret: secret.map(Secret::new),
         lang,
+        max_attachment_bytes: max_attachment_bytes()?,
     };
     // Before anything listens, so that no signal finds the default action.
     let mut signals = Signals::new([Signal::Term, Signal::Int])?;
@@ -82,6 +83,17 @@ fn first_admin(store: &Store) -> Result<Option<String>, Failed> {
         hash.is_none().then(|| accounts::issue_code(tx, &name)).transpose()
     }));
     made.map_err(|failure| settings::refused(&failure))
+}
+
+fn max_attachment_bytes() -> Result<u64, Failed> {
+    const NAME: &str = "AGENTMAIL_MAX_ATTACHMENT_BYTES";
+    match env::var(NAME).ok().filter(|text| !text.trim().is_empty()) {
+        None => Ok(gateway::attachment::DEFAULT_LIMIT),
+        Some(text) => text
+            .trim()
+            .parse()
+            .map_err(|_| Failed(format!("{NAME} must be a number of bytes, it is \"{text}\""))),
+    }
 }
 
 const fn default_listen() -> SocketAddr {

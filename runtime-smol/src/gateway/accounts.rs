@@ -272,6 +272,55 @@ pub(super) fn key_stands(db: &Connection, id: &str, now: i64) -> Result<bool, Fa
     )?)
 }
 
+/// Refuses who is no administrator.
+///
+/// # Errors
+///
+/// 403.
+pub(super) fn require_admin(db: &Connection, name: &str) -> Result<(), Failure> {
+    let admin: Option<bool> = db
+        .query_row("SELECT is_admin FROM users WHERE name = ?1", [name], |row| row.get(0))
+        .optional()?;
+    if admin == Some(true) { Ok(()) } else { Err(super::human::session::not_admin()) }
+}
+
+/// Sets which models an agent may use, best first; `None` lets it use any.
+///
+/// # Errors
+///
+/// 404 for an unknown agent.
+pub(super) fn set_models(
+    tx: &mut Tx<'_>,
+    agent: &str,
+    models: Option<&[(String, String)]>,
+) -> Result<(), Failure> {
+    if kind_of(tx, agent)? != Some(Kind::Agent) {
+        return Err(Failure::not_found(said!("没有 Agent {agent}", "there is no agent {agent}")));
+    }
+    tx.execute("DELETE FROM agent_allowed_models WHERE agent_name = ?1", [agent])?;
+    for (position, (provider, model)) in models.unwrap_or_default().iter().enumerate() {
+        tx.execute(
+            "INSERT INTO agent_allowed_models (agent_name, position, provider, model)
+             VALUES (?1, ?2, ?3, ?4)",
+            (agent, position, provider, model),
+        )?;
+    }
+    tx.execute(
+        "UPDATE agents SET models_restricted = ?2 WHERE name = ?1",
+        (agent, models.is_some()),
+    )?;
+    Ok(())
+}
+
+/// Makes sure that `name` is somebody: under the shared secret an agent may upload before anything
+/// else made it known.
+pub(super) fn require_name(tx: &mut Tx<'_>, name: &str) -> Result<(), Failure> {
+    if kind_of(tx, name)?.is_none() {
+        ensure_agent(tx, name)?;
+    }
+    Ok(())
+}
+
 fn require_user(db: &Connection, name: &str) -> Result<(), Failure> {
     if is_user(db, name)? {
         return Ok(());

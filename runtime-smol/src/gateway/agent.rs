@@ -15,8 +15,9 @@ use super::body::Json;
 use super::failure::{Failure, said};
 use super::permission::{self, Asker};
 use super::server::Connection;
-use super::{Gateway, delivery, stream};
+use super::{Gateway, delivery, session, stream};
 
+pub(super) mod mail;
 mod presence;
 
 /// The routes of agents.
@@ -29,6 +30,18 @@ pub(super) fn routes() -> Router<Arc<Gateway>> {
         .route("/api/v1/permission/request", post(ask))
         .route("/api/v1/permission/{id}", get(look))
         .route("/api/v1/permission/{id}/withdraw", post(withdraw))
+        .route("/api/v1/sessions/{id}/sync", post(sync))
+        .route("/api/v1/mail/inbox", get(mail::inbox))
+        .route("/api/v1/mail/read", post(mail::read))
+        .route("/api/v1/mail/{id}/forward", post(mail::forward))
+        .route("/api/v1/attachments", post(mail::upload))
+        .route("/api/v1/attachments/{id}", get(mail::download))
+        .route("/api/v1/agent/mail/{id}", get(mail::one))
+        .route("/api/v1/agent/mail/{id}/thread", get(mail::thread))
+        .route("/api/v1/agent/contacts", get(mail::contacts))
+        .route("/api/v1/agent/contacts/suggest", get(mail::suggest))
+        .route("/api/v1/agent/sessions/{id}/participants", get(mail::participants))
+        .route("/api/v1/agent/models/allowed", get(mail::models))
 }
 
 /// A JSON text as a response.
@@ -90,7 +103,7 @@ async fn send(
         .store
         .write(move |tx| {
             super::accounts::ensure_agent(tx, &caller.name)?;
-            let letter = delivery::Letter { request, permission_mode: None };
+            let letter = delivery::Letter { request, permission_mode: None, forwards: false };
             delivery::send(tx, &delivery::Sender::agent(caller.name), letter)
         })
         .await?;
@@ -128,4 +141,22 @@ async fn withdraw(
     let request =
         gateway.store.write(move |tx| permission::withdraw(tx, &caller.name, &id)).await?;
     Ok(json(request.asked().to_json(false)))
+}
+
+async fn sync(
+    State(gateway): State<Arc<Gateway>>,
+    caller: AgentCaller,
+    Path(id): Path<String>,
+    Json(body): Json,
+) -> Result<Response, Failure> {
+    let mut fields = zcode_mail_core::strict::Fields::parse(&body)?;
+    let some = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let alias = some(fields.opt_string("alias")?);
+    let title = some(fields.opt_string("title")?);
+    fields.finish()?;
+    let named = gateway
+        .store
+        .write(move |tx| session::sync(tx, &caller.name, &id, alias.as_deref(), title.as_deref()))
+        .await?;
+    Ok(json(named.to_string()))
 }

@@ -117,6 +117,29 @@ impl FromRequestParts<Arc<Gateway>> for UserCaller {
     }
 }
 
+/// An agent or a person, for the few places that both may see.
+pub(super) struct AnyCaller(pub(super) String);
+
+impl FromRequestParts<Arc<Gateway>> for AnyCaller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Failure> {
+        // A cookie alone is a person; everything else tells by its key.
+        if !parts.headers.contains_key(AUTHORIZATION) && cookie(&parts.headers).is_some() {
+            return Ok(Self(user(gateway, &parts.method, &parts.headers).await?.name));
+        }
+        match AgentCaller::from_request_parts(parts, gateway).await {
+            Err(failure) if failure.status == StatusCode::FORBIDDEN => {
+                Ok(Self(user(gateway, &parts.method, &parts.headers).await?.name))
+            }
+            other => Ok(Self(other?.name)),
+        }
+    }
+}
+
 /// The person behind a request.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Extension, Path, Query, State};
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{get, patch, post, put};
 use http::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,19 +16,18 @@ use zcode_mail_core::mode::PermissionMode;
 use zcode_mail_core::strict::Fields;
 
 use super::agent::json as json_response;
+use super::agent::mail::{InboxQuery, forward_body, mail_ids};
 use super::auth::UserCaller;
 use super::body::Json;
 use super::failure::{Failure, said};
 use super::permission::{self, Filter, Request};
 use super::server::Connection;
-use super::{Gateway, delivery, stamp, stream};
+use super::{Gateway, attachment, delivery, reading, stamp, stream};
+
+pub(super) mod session;
 
 /// Requests in one listing.
 const LIST_LIMIT: u32 = 500;
-/// Mails in one listing, and how many without a wish.
-const INBOX_LIMIT: u32 = 200;
-const INBOX_DEFAULT: u32 = 50;
-
 /// The routes of people.
 pub(super) fn routes() -> Router<Arc<Gateway>> {
     Router::new()
@@ -38,7 +37,22 @@ pub(super) fn routes() -> Router<Arc<Gateway>> {
         .route("/api/v1/me/permissions/{id}/decide", post(decide))
         .route("/api/v1/me/mail/send", post(send))
         .route("/api/v1/me/mail/inbox", get(inbox))
+        .route("/api/v1/me/mail/read", post(read))
+        .route("/api/v1/me/mail/{id}", get(mail))
+        .route("/api/v1/me/mail/{id}/thread", get(thread))
+        .route("/api/v1/me/mail/{id}/forward", post(forward))
+        .route("/api/v1/me/attachments", post(upload))
+        .route("/api/v1/me/attachments/{id}", get(download))
         .route("/api/v1/me/events", get(events))
+        .route("/api/v1/me/sessions/{id}", patch(session::change))
+        .route("/api/v1/me/sessions/{id}/archive", post(session::archive))
+        .route(
+            "/api/v1/sessions/{id}/rename-proposal",
+            get(session::proposal).delete(session::reject),
+        )
+        .route("/api/v1/sessions/{id}/alias", put(session::rename))
+        .route("/api/v1/admin/agent-keys", post(session::agent_key))
+        .route("/api/v1/admin/agents/{name}/models", put(session::models))
 }
 
 /// A permission request as the human interface shows it.
@@ -144,7 +158,7 @@ async fn send(
     let sent = gateway
         .store
         .write(move |tx| {
-            let letter = delivery::Letter { request, permission_mode };
+            let letter = delivery::Letter { request, permission_mode, forwards: false };
             delivery::send(tx, &delivery::Sender::person(caller.name), letter)
         })
         .await?;
@@ -155,17 +169,7 @@ async fn send(
 /// creates.
 fn decode_send(body: &[u8]) -> Result<(send::Request, Option<PermissionMode>), Failure> {
     let mut fields = Fields::parse(body)?;
-    let mode = fields.opt_string("permission_mode")?.filter(|mode| !mode.is_empty());
-    let mode = mode
-        .map(|mode| {
-            PermissionMode::parse(&mode).ok_or_else(|| {
-                fields.forbidden(
-                    "permission_mode",
-                    ("只能是 plan、workspace 或 full", "may be plan, workspace or full"),
-                )
-            })
-        })
-        .transpose()?;
+    let mode = session::mode_field(&mut fields)?;
     let some = |text: Option<String>| text.filter(|text| !text.is_empty());
     let request = send::Request {
         to: fields.string("to")?,
@@ -181,33 +185,71 @@ fn decode_send(body: &[u8]) -> Result<(send::Request, Option<PermissionMode>), F
     Ok((request, mode))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct InboxQuery {
-    status: Option<String>,
-    limit: Option<u32>,
-}
-
 async fn inbox(
     State(gateway): State<Arc<Gateway>>,
     caller: UserCaller,
     query: Result<Query<InboxQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Response, Failure> {
-    let Query(query) = query.map_err(|_| bad_query("status, limit"))?;
-    let unread = match query.status.as_deref() {
-        None | Some("all") => false,
-        Some("unread") => true,
-        Some(_) => {
-            return Err(Failure::bad_request(said!(
-                "status 只能是 unread 或 all",
-                "status may be unread or all"
-            )));
-        }
-    };
-    let limit = query.limit.unwrap_or(INBOX_DEFAULT).min(INBOX_LIMIT);
-    let mails =
-        gateway.store.read(move |db| delivery::inbox(db, &caller.name, unread, limit)).await?;
-    Ok(json_response(json!({ "mails": mails }).to_string()))
+    let (status, limit) = InboxQuery::read(query)?;
+    let list =
+        gateway.store.read(move |db| reading::inbox(db, &caller.name, status, limit)).await?;
+    Ok(json_response(list.to_string()))
+}
+
+async fn read(
+    State(gateway): State<Arc<Gateway>>,
+    caller: UserCaller,
+    Json(body): Json,
+) -> Result<Response, Failure> {
+    let ids = mail_ids(&body)?;
+    let marked = gateway.store.write(move |tx| delivery::mark_read(tx, &caller.name, &ids)).await?;
+    Ok(json_response(json!({ "status": "ok", "marked": marked }).to_string()))
+}
+
+async fn mail(
+    State(gateway): State<Arc<Gateway>>,
+    caller: UserCaller,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    let mail = gateway.store.read(move |db| reading::full(db, &caller.name, &id)).await?;
+    Ok(json_response(mail.to_string()))
+}
+
+async fn thread(
+    State(gateway): State<Arc<Gateway>>,
+    caller: UserCaller,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    let thread = gateway.store.read(move |db| reading::thread(db, &caller.name, &id)).await?;
+    Ok(json_response(thread.to_string()))
+}
+
+async fn forward(
+    State(gateway): State<Arc<Gateway>>,
+    caller: UserCaller,
+    Path(id): Path<String>,
+    Json(body): Json,
+) -> Result<Response, Failure> {
+    let forward = forward_body(id, &body)?;
+    let sender = delivery::Sender::person(caller.name);
+    let sent = gateway.store.write(move |tx| delivery::forward(tx, &sender, forward)).await?;
+    Ok(json_response(sent.to_json()))
+}
+
+async fn upload(
+    State(gateway): State<Arc<Gateway>>,
+    caller: UserCaller,
+    request: axum::extract::Request,
+) -> Result<Response, Failure> {
+    attachment::upload(&gateway, caller.name, request).await
+}
+
+async fn download(
+    State(gateway): State<Arc<Gateway>>,
+    caller: UserCaller,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    attachment::download(&gateway, caller.name, id).await
 }
 
 async fn events(

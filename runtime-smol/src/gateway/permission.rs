@@ -244,6 +244,22 @@ pub(super) fn withdraw(tx: &mut Tx<'_>, agent: &str, id: &str) -> Result<Request
     if changed == 1 { changed_state(tx, id) } else { Ok(request) }
 }
 
+/// Withdraws what waits in a session that ends.
+pub(super) fn end_with_session(tx: &mut Tx<'_>, session: &str) -> Result<(), Failure> {
+    let mut statement = tx.prepare(
+        "UPDATE permission_requests SET status = 'withdrawn', ended_at = ?2
+         WHERE session_id = ?1 AND status = 'pending' RETURNING id",
+    )?;
+    let ended = statement
+        .query_map((session, tx.now()), |row| row.get(0))?
+        .collect::<Result<Vec<String>, _>>()?;
+    drop(statement);
+    for id in ended {
+        changed_state(tx, &id)?;
+    }
+    Ok(())
+}
+
 /// The request after a change, announced to the person it is addressed to.
 fn changed_state(tx: &mut Tx<'_>, id: &str) -> Result<Request, Failure> {
     let request = one(tx, "r.id = ?1", [id])?.ok_or_else(unknown)?;

@@ -22,6 +22,7 @@ use std::time::Duration;
 use async_channel::{Receiver, Sender};
 use axum::Router;
 use axum::body::Body;
+use axum::extract::DefaultBodyLimit;
 use axum::response::Response;
 use futures_lite::{AsyncWriteExt as _, FutureExt as _};
 use http::{Request, StatusCode};
@@ -35,7 +36,7 @@ use tower::ServiceExt as _;
 use super::failure::Failure;
 use super::guard::{self, Hosts};
 use super::hub::Cut;
-use super::{Config, Gateway, StartError, agent, human, log, page};
+use super::{Config, Gateway, StartError, agent, attachment, human, log, page};
 
 /// How long a stopping gateway waits for requests in progress.
 const GRACE: Duration = Duration::from_secs(3);
@@ -96,6 +97,8 @@ impl Server {
             stop: stopping,
         });
         let executor = Arc::new(Executor::new());
+        let sweep = attachment::sweep_for_ever(gateway.store.clone(), gateway.shelf.clone());
+        executor.spawn(sweep).detach();
         executor.spawn(accept(listener, shared, Arc::clone(&executor), finished)).detach();
         let mut threads = Vec::new();
         for number in 0..THREADS {
@@ -139,7 +142,12 @@ impl Server {
 }
 
 fn router(gateway: &Arc<Gateway>) -> Router {
-    agent::routes().merge(human::routes()).merge(page::routes()).with_state(Arc::clone(gateway))
+    agent::routes()
+        .merge(human::routes())
+        .merge(page::routes())
+        // Every reader of a body has a limit of its own.
+        .layer(DefaultBodyLimit::disable())
+        .with_state(Arc::clone(gateway))
 }
 
 async fn accept(

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Agent routes, with a body for those that take one.
-const AGENT_ROUTES: [(&str, &str); 7] = [
+const AGENT_ROUTES: [(&str, &str); 19] = [
     ("POST", "/api/v1/agent/register"),
     ("POST", "/api/v1/agent/heartbeat"),
     ("GET", "/api/v1/events/stream"),
@@ -11,15 +11,39 @@ const AGENT_ROUTES: [(&str, &str); 7] = [
     ("POST", "/api/v1/permission/request"),
     ("GET", "/api/v1/permission/x"),
     ("POST", "/api/v1/permission/x/withdraw"),
+    ("GET", "/api/v1/mail/inbox"),
+    ("POST", "/api/v1/mail/read"),
+    ("POST", "/api/v1/mail/x/forward"),
+    ("POST", "/api/v1/attachments"),
+    ("GET", "/api/v1/attachments/x"),
+    ("POST", "/api/v1/sessions/x/sync"),
+    ("GET", "/api/v1/agent/mail/x"),
+    ("GET", "/api/v1/agent/mail/x/thread"),
+    ("GET", "/api/v1/agent/contacts"),
+    ("GET", "/api/v1/agent/contacts/suggest"),
+    ("GET", "/api/v1/agent/sessions/x/participants"),
+    ("GET", "/api/v1/agent/models/allowed"),
 ];
 
-const HUMAN_ROUTES: [(&str, &str); 12] = [
+const HUMAN_ROUTES: [(&str, &str); 24] = [
     ("GET", "/api/v1/me/permissions"),
     ("GET", "/api/v1/me/permissions/x"),
     ("POST", "/api/v1/me/permissions/x/decide"),
     ("POST", "/api/v1/me/mail/send"),
     ("GET", "/api/v1/me/mail/inbox"),
     ("GET", "/api/v1/me/events"),
+    ("POST", "/api/v1/me/mail/read"),
+    ("GET", "/api/v1/me/mail/x"),
+    ("GET", "/api/v1/me/mail/x/thread"),
+    ("POST", "/api/v1/me/mail/x/forward"),
+    ("POST", "/api/v1/me/attachments"),
+    ("GET", "/api/v1/me/attachments/x"),
+    ("PATCH", "/api/v1/me/sessions/x"),
+    ("POST", "/api/v1/me/sessions/x/archive"),
+    ("PUT", "/api/v1/sessions/x/alias"),
+    ("DELETE", "/api/v1/sessions/x/rename-proposal"),
+    ("POST", "/api/v1/admin/agent-keys"),
+    ("PUT", "/api/v1/admin/agents/x/models"),
     ("GET", "/approvals"),
     ("GET", "/approvals/list"),
     ("GET", "/approvals/history"),
@@ -29,7 +53,11 @@ const HUMAN_ROUTES: [(&str, &str); 12] = [
 ];
 
 fn call(client: &Client, method: &str, path: &str) -> Reply {
-    if method == "GET" { client.get(path) } else { client.post(path, &json!({})) }
+    match method {
+        "GET" => client.get(path),
+        "POST" => client.post(path, &json!({})),
+        other => client.call(other, path, &json!({})),
+    }
 }
 
 fn log_in(world: &World, name: &str) -> Client {
@@ -81,7 +109,7 @@ fn without_a_good_credential_every_route_says_401_and_what_to_do() {
     let basic = anonymous.with("Authorization", "Basic YTpi");
     let secret = anonymous.with("X-Agent-Secret", "").with("X-Agent-Name", "zcode");
     for client in [&anonymous, &wrong, &basic, &Client::new(&world.gateway.url, Some(&revoked))] {
-        for (method, path) in AGENT_ROUTES.iter().chain(&HUMAN_ROUTES[..6]) {
+        for (method, path) in AGENT_ROUTES.iter().chain(&HUMAN_ROUTES[..18]) {
             let reply = call(client, method, path);
             assert_eq!(reply.status, 401, "{method} {path}: {reply:?}");
             assert!(!reply.json()["error"].as_str().unwrap().is_empty());

@@ -101,6 +101,19 @@ pub(super) fn allowed_models(db: &Connection, name: &str) -> Result<ModelRange, 
     Ok(ModelRange::Only(models.collect::<Result<_, _>>()?))
 }
 
+/// A model range as the wire writes it.
+pub(super) fn range_json(range: &ModelRange) -> serde_json::Value {
+    let (models, unrestricted): (&[ModelRef], _) = match range {
+        ModelRange::Unrestricted => (&[], true),
+        ModelRange::Only(models) => (models, false),
+    };
+    let models: Vec<_> = models
+        .iter()
+        .map(|one| serde_json::json!({ "provider": one.provider, "model": one.model }))
+        .collect();
+    serde_json::json!({ "allowed_models": models, "models_unrestricted": unrestricted })
+}
+
 /// Replaces the mirror as a whole. Entries that no address could name are left out (`S-1`, `S-3`):
 /// without slug, or with the slug of a fresher one.
 fn mirror(tx: &mut Tx<'_>, name: &str, list: &[PlatformSession]) -> Result<u64, Failure> {

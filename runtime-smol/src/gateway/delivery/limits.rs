@@ -6,8 +6,9 @@ use rusqlite::{Connection, OptionalExtension as _};
 use zcode_mail_core::api::send::{Relay, RelayKind, Sent};
 
 use super::super::failure::{Failure, said};
+use super::super::reading::Seen;
 use super::super::store::Tx;
-use super::{Kind, Parent, Recipient, Sender, Session};
+use super::{Kind, Recipient, Sender, Session};
 
 /// New sessions that one agent may open in [`RATE_WINDOW`] (`W-9`).
 const NEW_SESSIONS: u32 = 20;
@@ -139,7 +140,7 @@ pub(super) fn hops(
     db: &Connection,
     sender: &Sender,
     recipients: &[Recipient],
-    parent: Option<&Parent>,
+    parent: Option<&Seen>,
     session: Option<&Session>,
 ) -> Result<u32, Failure> {
     let people = sender.kind == Kind::User

@@ -46,6 +46,23 @@ pub(super) fn resolve(db: &Connection, to: &str, cc: &str) -> Result<Vec<Recipie
     Ok(recipients)
 }
 
+/// Gives recipients without a path the one they have in the session, so that an agent that is
+/// addressed by its bare name or by the alias alone still works where it worked before.
+pub(super) fn fill_workspaces(
+    db: &Connection,
+    session: &str,
+    recipients: &mut [Recipient],
+) -> Result<(), Failure> {
+    let mut statement = db.prepare_cached(
+        "SELECT workspace FROM session_participants WHERE session_id = ?1 AND name = ?2",
+    )?;
+    for recipient in recipients.iter_mut().filter(|recipient| recipient.workspace.is_empty()) {
+        let known = statement.query_row((session, &recipient.name), |row| row.get(0)).optional()?;
+        recipient.workspace = known.unwrap_or_default();
+    }
+    Ok(())
+}
+
 fn one(db: &Connection, text: &str, role: &'static str) -> Result<Recipient, Failure> {
     let address: Address = text.parse().map_err(|error| {
         Failure::bad_request(said!(

@@ -6,10 +6,11 @@ use zcode_mail_core::alias;
 use zcode_mail_core::mode::PermissionMode;
 
 use super::super::failure::{Failure, said};
+use super::super::reading::Seen;
 use super::super::secret;
 use super::super::store::Tx;
 use super::recipients::Recipient;
-use super::{Kind, Parent, Sender};
+use super::{Kind, Sender};
 
 /// A session as far as sending needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +21,30 @@ pub(super) struct Session {
     pub(super) max_rounds: i64,
 }
 
+/// A session of the recipient's own platform, as its agent reported it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Platform {
+    id: String,
+    slug: String,
+    title: String,
+    workspace: String,
+}
+
+/// Where a letter goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Into this session.
+    Existing(Session),
+    /// Into a new one.
+    New,
+    /// Into a new one that stands for a platform session from now on (`B-3.7`).
+    Adopt(Platform),
+}
+
 /// What a new session shall be like.
 pub(super) struct Wishes<'w> {
+    /// The platform session that it stands for.
+    pub(super) platform: Option<&'w Platform>,
     pub(super) subject: &'w str,
     pub(super) alias: Option<&'w str>,
     pub(super) mode: Option<PermissionMode>,
@@ -30,11 +53,12 @@ pub(super) struct Wishes<'w> {
 
 const COLUMNS: &str = "s.id, s.alias, s.used_rounds, s.max_rounds";
 
-/// The existing session that the letter belongs to; `None` asks for a new one.
+/// The session that the letter belongs to.
 ///
-/// An alias must exist, belong to the recipient and match the path. Without a third part a reply
-/// stays in the session of what it answers; anything else goes to the session of sender and
-/// recipient (at that path) that was active last.
+/// An alias must exist, belong to the recipient and match the path; it may be the short name of a
+/// session that the recipient's platform reported. Without a third part a reply stays in the
+/// session of what it answers; anything else goes to the session of sender and recipient (at that
+/// path) that was active last.
 ///
 /// # Errors
 ///
@@ -43,8 +67,8 @@ pub(super) fn find(
     db: &Connection,
     sender: &Sender,
     recipients: &[Recipient],
-    parent: Option<&Parent>,
-) -> Result<Option<Session>, Failure> {
+    parent: Option<&Seen>,
+) -> Result<Found, Failure> {
     for copy in &recipients[1..] {
         if let Place::Alias(alias) = &copy.place {
             by_alias(db, copy, alias.as_str())?;
@@ -52,15 +76,15 @@ pub(super) fn find(
     }
     let to = &recipients[0];
     match &to.place {
-        Place::New => Ok(None),
-        Place::Alias(alias) => by_alias(db, to, alias.as_str()).map(Some),
+        Place::New => Ok(Found::New),
+        Place::Alias(alias) => by_alias(db, to, alias.as_str()),
         Place::Default => {
             if let Some(session) = parent.and_then(|mail| mail.session_id.as_deref())
                 && let Some(found) = of_reply(db, to, session)?
             {
-                return Ok(Some(found));
+                return Ok(Found::Existing(found));
             }
-            last_active(db, sender, to)
+            Ok(last_active(db, sender, to)?.map_or(Found::New, Found::Existing))
         }
     }
 }
@@ -78,13 +102,8 @@ pub(super) fn create(
         (Kind::User, Kind::Agent) => Some(sender.name.as_str()),
         (Kind::User, Kind::User) => None,
     };
-    let workspace = if to.kind == Kind::Agent { to.workspace.as_str() } else { "" };
-    let requested = wishes.alias.and_then(alias::normalize);
-    let source = if requested.is_some() { "requested" } else { "subject" };
     let id = secret::id()?;
-    let wanted = requested
-        .or_else(|| alias::slug_from_title(wishes.subject))
-        .unwrap_or_else(|| format!("session-{}", &id[..8]));
+    let (workspace, subject, wanted, source) = named(to, wishes, &id);
     let alias = free_alias(tx, &wanted, None)?;
     let mode = match wishes.mode {
         Some(mode) => mode,
@@ -100,22 +119,50 @@ pub(super) fn create(
     };
     tx.execute(
         "INSERT INTO sessions (id, alias, alias_source, subject, agent_name, workspace, owner,
-           permission_mode, max_rounds, created_by, created_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?7, ?10, ?10)",
+           permission_mode, max_rounds, created_by, created_at, updated_at, platform_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?7, ?10, ?10, ?11)",
         (
             &id,
             &alias,
             source,
-            wishes.subject,
+            subject,
             agent,
             workspace,
             &sender.name,
             mode.as_str(),
             max_rounds,
             tx.now(),
+            wishes.platform.map_or("", |platform| &platform.id),
         ),
     )?;
+    if let Some(platform) = wishes.platform {
+        tx.execute(
+            "INSERT INTO session_participants (session_id, name, workspace, role, joined_at)
+             VALUES (?1, ?2, ?3, 'to', ?4)",
+            (&id, &to.name, &platform.workspace, tx.now()),
+        )?;
+    }
     Ok(Session { id, alias, used_rounds: 0, max_rounds })
+}
+
+/// Workspace, subject, alias and its source for a new session with the id `id`.
+fn named<'n>(
+    to: &'n Recipient,
+    wishes: &Wishes<'n>,
+    id: &str,
+) -> (&'n str, String, String, &'static str) {
+    let workspace = if to.kind == Kind::Agent { to.workspace.as_str() } else { "" };
+    if let Some(Platform { slug, title, workspace, .. }) = wishes.platform {
+        let subject = if title.is_empty() { wishes.subject } else { title };
+        return (workspace, subject.to_owned(), slug.clone(), "platform");
+    }
+    let subject = wishes.subject.to_owned();
+    if let Some(alias) = wishes.alias.and_then(alias::normalize) {
+        return (workspace, subject, alias, "requested");
+    }
+    let alias =
+        alias::slug_from_title(wishes.subject).unwrap_or_else(|| format!("session-{}", &id[..8]));
+    (workspace, subject, alias, "subject")
 }
 
 /// Makes sender and recipients participants, and the session the most recently active one.
@@ -143,25 +190,30 @@ pub(super) fn join(
     Ok(())
 }
 
-/// `wanted`, or the first of `wanted-2`, `wanted-3`, … that no session other than `except` has.
-pub(super) fn free_alias(
+/// `wanted`, or the first numbered variant of it that no session other than `except` has.
+pub(in crate::gateway) fn free_alias(
     db: &Connection,
     wanted: &str,
     except: Option<&str>,
 ) -> Result<String, Failure> {
-    let mut statement =
-        db.prepare("SELECT EXISTS (SELECT 1 FROM sessions WHERE alias = ?1 AND id IS NOT ?2)")?;
-    let mut candidate = wanted.to_owned();
-    let mut number = 2_u32;
-    while statement.query_row((&candidate, except), |row| row.get::<_, bool>(0))? {
-        candidate = format!("{wanted}-{number}");
-        number += 1;
-    }
-    Ok(candidate)
+    let mut statement = db.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM sessions WHERE alias = ?1 AND id IS NOT ?2)",
+    )?;
+    let statement = std::cell::RefCell::new(&mut *statement);
+    let failed = std::cell::Cell::new(None);
+    let alias = alias::first_free(wanted, |candidate| {
+        let taken =
+            statement.borrow_mut().query_row((candidate, except), |row| row.get::<_, bool>(0));
+        taken.unwrap_or_else(|error| {
+            failed.set(Some(error));
+            false
+        })
+    });
+    failed.into_inner().map_or(Ok(alias), |error| Err(error.into()))
 }
 
 /// An address of the form `name@path.alias`; without an alias the name at its default session.
-pub(super) fn address(name: &str, workspace: &str, alias: &str) -> String {
+pub(in crate::gateway) fn address(name: &str, workspace: &str, alias: &str) -> String {
     let place = Place::alias(alias).unwrap_or_default();
     // Stored names are names; a foreign one is shown as it stands.
     Address::new(name, workspace, place).map_or_else(|_| name.to_owned(), |full| full.to_string())
@@ -181,27 +233,65 @@ fn inherited_mode(db: &Connection, parent: Option<&str>) -> Result<PermissionMod
     })
 }
 
-fn by_alias(db: &Connection, to: &Recipient, alias: &str) -> Result<Session, Failure> {
-    db.query_row(
-        &format!(
+fn by_alias(db: &Connection, to: &Recipient, alias: &str) -> Result<Found, Failure> {
+    let named = db
+        .prepare_cached(&format!(
             "SELECT {COLUMNS} FROM sessions s
              JOIN session_participants p ON p.session_id = s.id AND p.name = ?2
              WHERE s.alias = ?1 AND s.archived_at IS NULL AND (?3 = '' OR p.workspace = ?3)"
-        ),
-        (alias, &to.name, &to.workspace),
-        read,
-    )
-    .optional()?
-    .ok_or_else(|| {
-        let (name, path) = (&to.name, &to.workspace);
-        Failure::not_found(said!(
-            "无法送达：{name}@{path} 没有别名为 {alias} 的会话",
-            "cannot deliver: {name}@{path} has no session called {alias}"
-        ))
-        .suggest(said!(
-            "先查可用的会话（suggest_address）；不要改用 .new 重试，那会新开一条会话",
-            "look up the sessions (suggest_address); do not retry with .new, which opens another one"
-        ))
+        ))?
+        .query_row((alias, &to.name, &to.workspace), read)
+        .optional()?;
+    if let Some(session) = named {
+        return Ok(Found::Existing(session));
+    }
+    if let Some(found) = by_slug(db, to, alias)? {
+        return Ok(found);
+    }
+    let (name, path) = (&to.name, &to.workspace);
+    Err(Failure::not_found(said!(
+        "无法送达：{name}@{path} 没有别名为 {alias} 的会话",
+        "cannot deliver: {name}@{path} has no session called {alias}"
+    ))
+    .suggest(said!(
+        "先查可用的会话（suggest_address）；不要改用 .new 重试，那会新开一条会话",
+        "look up the sessions (suggest_address); do not retry with .new, which opens another one"
+    )))
+}
+
+/// The platform session with this short name: the mail session that stands for it already, or one
+/// to make. One that was archived is gone.
+fn by_slug(db: &Connection, to: &Recipient, slug: &str) -> Result<Option<Found>, Failure> {
+    let mirrored = db
+        .query_row(
+            "SELECT platform_id, slug, title, workspace FROM agent_platform_sessions
+             WHERE agent_name = ?1 AND slug = ?2 AND (?3 = '' OR workspace = ?3)",
+            (&to.name, slug, &to.workspace),
+            |row| {
+                Ok(Platform {
+                    id: row.get(0)?,
+                    slug: row.get(1)?,
+                    title: row.get(2)?,
+                    workspace: row.get(3)?,
+                })
+            },
+        )
+        .optional()?;
+    let Some(platform) = mirrored else { return Ok(None) };
+    let standing = db
+        .query_row(
+            &format!(
+                "SELECT {COLUMNS}, s.archived_at IS NOT NULL FROM sessions s
+                 WHERE s.agent_name = ?1 AND s.platform_id = ?2"
+            ),
+            (&to.name, &platform.id),
+            |row| Ok((read(row)?, row.get::<_, bool>(4)?)),
+        )
+        .optional()?;
+    Ok(match standing {
+        Some((_, true)) => None,
+        Some((session, false)) => Some(Found::Existing(session)),
+        None => Some(Found::Adopt(platform)),
     })
 }
 
