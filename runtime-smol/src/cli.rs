@@ -54,6 +54,10 @@ struct Demo {
     /// Decide through the human API; fail when an answer is not the expected one.
     #[arg(long)]
     auto: bool,
+    /// Show the wire in place of the approval loop: register, heartbeat, stream, send, receive,
+    /// reply, attach.
+    #[arg(long, conflicts_with = "auto")]
+    wire: bool,
 }
 
 /// Why a command fails.
@@ -95,7 +99,12 @@ pub fn main() -> ExitCode {
 }
 
 fn play(args: &Demo) -> Result<(), Failed> {
-    let as_expected = demo::run(demo::Options { auto: args.auto }, &mut std::io::stdout().lock())?;
+    let out = &mut std::io::stdout().lock();
+    let as_expected = if args.wire {
+        demo::wire::run(out)?
+    } else {
+        demo::run(demo::Options { auto: args.auto }, out)?
+    };
     if as_expected { Ok(()) } else { Err(Failed("not every answer was the expected one".into())) }
 }
 

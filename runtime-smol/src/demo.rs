@@ -9,6 +9,7 @@
 
 mod people;
 mod scenario;
+pub mod wire;
 
 use std::fmt;
 use std::io::{self, Write};

@@ -263,7 +263,7 @@ fn read_reply(
     serde_json::from_str(&body).map_err(|e| DemoError::Refused(format!("{path}: {e} in {body}")))
 }
 
-fn fresh_directory() -> Result<PathBuf, DemoError> {
+pub(super) fn fresh_directory() -> Result<PathBuf, DemoError> {
     let mut random = [0_u8; 8];
     getrandom::fill(&mut random)
         .map_err(|e| DemoError::Io("random bytes", io::Error::other(e.to_string())))?;

@@ -15,7 +15,7 @@ use super::body::Json;
 use super::failure::{Failure, said};
 use super::permission::{self, Asker};
 use super::server::Connection;
-use super::{Gateway, delivery, session, stream};
+use super::{Gateway, delivery, log, session, stream};
 
 pub(super) mod mail;
 mod presence;
@@ -71,6 +71,7 @@ async fn register(
         )));
     }
     let registered = gateway.store.write(move |tx| presence::register(tx, &request)).await?;
+    log::line(format_args!("agent {} registered", caller.name));
     Ok(json(registered.to_json()))
 }
 
@@ -119,6 +120,10 @@ async fn ask(
     let asker = Asker { name: caller.name, key_owner: caller.owner };
     let (request, repeat) =
         gateway.store.write(move |tx| permission::ask(tx, &asker, &question)).await?;
+    if !repeat {
+        let (id, agent, decider) = (&request.id, &request.agent_name, &request.decider);
+        log::line(format_args!("request {id} of {agent} waits for {decider}"));
+    }
     Ok(json(request.asked().to_json(repeat)))
 }
 
@@ -140,6 +145,11 @@ async fn withdraw(
     zcode_mail_core::strict::Fields::parse(&body)?.finish()?;
     let request =
         gateway.store.write(move |tx| permission::withdraw(tx, &caller.name, &id)).await?;
+    log::line(format_args!(
+        "request {} is {} after a withdrawal",
+        request.id,
+        request.state.name()
+    ));
     Ok(json(request.asked().to_json(false)))
 }
 

@@ -22,7 +22,7 @@ use super::body::Json;
 use super::failure::{Failure, said};
 use super::permission::{self, Filter, Request};
 use super::server::Connection;
-use super::{Gateway, attachment, delivery, reading, stamp, stream};
+use super::{Gateway, attachment, delivery, log, reading, stamp, stream};
 
 pub(super) mod session;
 
@@ -146,6 +146,7 @@ async fn decide(
         .store
         .write(move |tx| permission::decide(tx, &caller.name, &id, &decision, &note))
         .await?;
+    log::line(format_args!("request {} decided by {}", request.id, request.decider));
     Ok(json_response(request_json(&request).to_string()))
 }
 

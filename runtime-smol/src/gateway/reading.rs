@@ -82,20 +82,27 @@ pub(super) fn inbox(
     status: Status,
     limit: u32,
 ) -> Result<Value, Failure> {
-    let read = match status {
-        Status::All => None,
-        Status::Unread => Some(false),
-        Status::Read => Some(true),
+    let (all, unread): (u64, u64) = db
+        .prepare_cached("SELECT total, unread FROM mailbox_counts WHERE name = ?1")?
+        .query_row([reader], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?
+        .unwrap_or_default();
+    let total = match status {
+        Status::All => all,
+        Status::Unread => unread,
+        Status::Read => all - unread,
     };
-    const WANTED: &str = "name = ?1 AND (?2 IS NULL OR (read_at IS NOT NULL) = ?2)";
-    let total: u64 = db
-        .prepare_cached(&format!("SELECT count(*) FROM mail_recipients WHERE {WANTED}"))?
-        .query_row((reader, read), |row| row.get(0))?;
+    let condition = match status {
+        Status::All => "",
+        Status::Unread => "AND read_at IS NULL",
+        Status::Read => "AND read_at IS NOT NULL",
+    };
     let mut statement = db.prepare_cached(&format!(
-        "SELECT mail_id FROM mail_recipients WHERE {WANTED} ORDER BY mail_number DESC LIMIT ?3"
+        "SELECT mail_id FROM mail_recipients WHERE name = ?1 {condition}
+         ORDER BY mail_number DESC LIMIT ?2"
     ))?;
     let ids = statement
-        .query_map((reader, read, limit), |row| row.get(0))?
+        .query_map((reader, limit), |row| row.get(0))?
         .collect::<Result<Vec<String>, _>>()?;
     Ok(json!({ "mails": mails(db, reader, &ids)?, "total": total }))
 }

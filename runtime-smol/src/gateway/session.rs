@@ -186,6 +186,10 @@ pub(super) fn archive(tx: &mut Tx<'_>, owner: &str, id: &str) -> Result<Value, F
     )?;
     if first == 1 {
         permission::end_with_session(tx, id)?;
+        tx.execute(
+            "DELETE FROM relayed_mails WHERE mail_id IN (SELECT id FROM mails WHERE session_id = ?1)",
+            [id],
+        )?;
         let (alias, platform): (String, String) =
             tx.query_row("SELECT alias, platform_id FROM sessions WHERE id = ?1", [id], |row| {
                 Ok((row.get(0)?, row.get(1)?))

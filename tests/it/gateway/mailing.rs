@@ -231,3 +231,32 @@ fn a_session_that_an_agent_opens_is_never_freer_than_where_it_comes_from() {
         assert_eq!(stream.next().data["permission_mode"], expected, "{mode}");
     }
 }
+
+#[test]
+fn relay_keys_are_bounded_and_the_oldest_go_first() {
+    let world = World::new();
+    let relay = |key: &str| {
+        world.zcode.ok(
+            "/api/v1/mail/send",
+            &json!({
+                "to": "ann", "subject": "s", "body": "b", "relay": "summary", "relay_key": key,
+            }),
+        )
+    };
+    let first = relay("first");
+    world
+        .database()
+        .execute(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10098)
+             INSERT INTO relayed_mails (agent_name, relay_key, relay_kind, mail_id, created_at)
+             SELECT 'zcode', 'k' || i, 'summary', ?1, i FROM n",
+            [text(&first, "mail_id")],
+        )
+        .unwrap();
+    let count = || world.count("SELECT count(*) FROM relayed_mails");
+    assert_eq!(count(), 10_099);
+    relay("last");
+    assert_eq!(count(), 10_000);
+    assert_eq!(world.count("SELECT min(created_at) FROM relayed_mails"), 101);
+    assert_eq!(relay("first")["status"], "duplicate_relay");
+}

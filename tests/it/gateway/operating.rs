@@ -160,3 +160,14 @@ fn a_killed_gateway_loses_nothing_that_it_confirmed() {
     let again = world.zcode.ok("/api/v1/permission/request", &question(&session, "k1"));
     assert_eq!(again["decision"], "同意");
 }
+
+#[test]
+fn the_wire_demo_tells_every_step_and_each_answer_is_right() {
+    let folder = TempDir::new().unwrap();
+    let env = [("TMPDIR", folder.path().to_str().unwrap())];
+    let out = run("zcode-mail", &["demo", "--wire"], &env);
+    let told = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success(), "{told} {}", String::from_utf8_lossy(&out.stderr));
+    assert!(told.contains("12. A misspelt session") && !told.contains("UNEXPECTED"), "{told}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+}

@@ -147,6 +147,9 @@ fn archiving_ends_requests_and_addresses_and_everybody_hears_of_it() {
     let world = World::new();
     let session = world.session("workspace");
     let id = world.ask(&session, "k1");
+    world.zcode.ok("/api/v1/mail/send", &json!({
+        "to": "ann@.跑一遍测试", "subject": "s", "body": "b", "relay": "summary", "relay_key": "m1",
+    }));
     let (agent, person) = (
         world.zcode.stream("/api/v1/events/stream", None),
         world.ann.stream("/api/v1/me/events", None),
@@ -171,6 +174,7 @@ fn archiving_ends_requests_and_addresses_and_everybody_hears_of_it() {
     assert_eq!(world.zcode.refused("/api/v1/mail/send", &reply).0, 404);
     world.ann.ok(&path, &json!({}));
     assert_eq!(agent.waiting(), [], "told once");
+    assert_eq!(world.count("SELECT count(*) FROM relayed_mails"), 0, "its relay keys go with it");
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub(super) fn beat(tx: &mut Tx<'_>, name: &str, decoded: Decoded) -> Result<Beat
     let synced = request.platform_sessions.map(|list| mirror(tx, name, &list)).transpose()?;
     let models = request.models.map(|list| catalogue(tx, name, &list)).transpose()?;
     let pending = tx.query_row(
-        "SELECT count(*) FROM mail_recipients WHERE name = ?1 AND read_at IS NULL",
+        "SELECT coalesce((SELECT unread FROM mailbox_counts WHERE name = ?1), 0)",
         [name],
         |row| row.get(0),
     )?;

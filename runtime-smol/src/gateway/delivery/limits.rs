@@ -18,6 +18,11 @@ const RATE_WINDOW: i64 = 3600 * 1000;
 /// rounds of courtesies before the original's limit).
 pub(super) const HOP_LIMIT: u32 = 6;
 
+/// Relay keys that are kept per agent: far more than a bridge can still repeat.
+const RELAY_KEYS: u32 = 10_000;
+/// The bound is kept once in so many keys.
+const RELAY_PRUNE_EVERY: u32 = 100;
+
 /// What is left of a session's rounds; `max` 0 is unlimited.
 pub(super) struct Budget {
     pub(super) remaining: i64,
@@ -64,6 +69,18 @@ pub(super) fn remember_relay(
          VALUES (?1, ?2, ?3, ?4, ?5)",
         (agent, &relay.key, kind, mail_id, tx.now()),
     )?;
+    let kept: u32 =
+        tx.query_row("SELECT count(*) FROM relayed_mails WHERE agent_name = ?1", [agent], |row| {
+            row.get(0)
+        })?;
+    if kept >= RELAY_KEYS + RELAY_PRUNE_EVERY {
+        tx.execute(
+            "DELETE FROM relayed_mails WHERE agent_name = ?1 AND relay_key IN
+               (SELECT relay_key FROM relayed_mails WHERE agent_name = ?1
+                ORDER BY created_at LIMIT ?2)",
+            (agent, RELAY_PRUNE_EVERY),
+        )?;
+    }
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use zcode_mail_core::lifecycle::{State as Stage, Verdict};
 use super::super::body::FormBody;
 use super::super::failure::Failure;
 use super::super::permission::{self, Filter, NOTE_LIMIT, Request};
-use super::super::{Gateway, stamp};
+use super::super::{Gateway, log, stamp};
 use super::text::{Text, ago, option_label};
 use super::{Frame, PageCaller, render};
 
@@ -201,7 +201,10 @@ pub(super) async fn decide(
         .write(move |tx| permission::decide(tx, &name, &request, &form.decision, &note))
         .await;
     match decided {
-        Ok(request) => Ok(Redirect::to(&format!("/approvals/{}", request.id)).into_response()),
+        Ok(request) => {
+            log::line(format_args!("request {} decided by {}", request.id, request.decider));
+            Ok(Redirect::to(&format!("/approvals/{}", request.id)).into_response())
+        }
         Err(failure) if failure.status == StatusCode::CONFLICT => {
             show(&gateway, &caller, id, StatusCode::CONFLICT, Some(&failure), &kept).await
         }

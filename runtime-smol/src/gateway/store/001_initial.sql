@@ -158,6 +158,24 @@ CREATE TABLE mail_recipients (
 CREATE INDEX mail_recipients_by_mail ON mail_recipients (mail_id, position);
 CREATE INDEX mail_recipients_unread ON mail_recipients (name, mail_number) WHERE read_at IS NULL;
 
+-- How many mails each reader has, so that listings and heartbeats cost the same however many.
+CREATE TABLE mailbox_counts (
+    name   TEXT PRIMARY KEY NOT NULL REFERENCES names(name),
+    total  INTEGER NOT NULL,
+    unread INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER mail_received AFTER INSERT ON mail_recipients BEGIN
+    INSERT INTO mailbox_counts (name, total, unread)
+    VALUES (new.name, 1, new.read_at IS NULL)
+    ON CONFLICT DO UPDATE SET total = total + 1, unread = unread + (new.read_at IS NULL);
+END;
+CREATE TRIGGER mail_marked AFTER UPDATE OF read_at ON mail_recipients BEGIN
+    UPDATE mailbox_counts
+    SET unread = unread + (new.read_at IS NULL) - (old.read_at IS NULL) WHERE name = new.name;
+END;
+
+-- What bridges forwarded, by their key (W-5.2). Rows go with their session, and the oldest of an
+-- agent above a bound.
 CREATE TABLE relayed_mails (
     agent_name TEXT NOT NULL REFERENCES agents(name),
     relay_key  TEXT NOT NULL,
@@ -166,6 +184,8 @@ CREATE TABLE relayed_mails (
     created_at INTEGER NOT NULL,
     PRIMARY KEY (agent_name, relay_key)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX relayed_mails_by_age ON relayed_mails (agent_name, created_at);
+CREATE INDEX relayed_mails_by_mail ON relayed_mails (mail_id);
 
 CREATE TABLE attachments (
     id           TEXT PRIMARY KEY NOT NULL,
