@@ -16,7 +16,7 @@ mod settings;
 
 use settings::Data;
 
-use crate::{demo, doctor, install, plugin};
+use crate::{demo, doctor, install, plugin, service};
 
 /// The operator's program of zcode-mail-bridge.
 #[derive(Debug, Parser)]
@@ -75,6 +75,15 @@ impl<E: fmt::Display> From<E> for Failed {
 pub fn main() -> ExitCode {
     let mut out = std::io::stdout();
     let result = match Cli::parse().command {
+        Command::Gateway(serve::Args { service: Some(command), .. }) => {
+            match service::run(&command, &mut out) {
+                Ok(()) => Ok(()),
+                Err(error) => {
+                    let _ = writeln!(std::io::stderr(), "zcode-mail: {error}");
+                    return ExitCode::from(error.status());
+                }
+            }
+        }
         Command::Gateway(args) => serve::run(args),
         Command::User(command) => accounts::user(command),
         Command::AgentKey(command) => accounts::agent_key(command),

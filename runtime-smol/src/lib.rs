@@ -8,3 +8,4 @@ pub mod gateway;
 pub mod install;
 pub mod mcp;
 pub mod plugin;
+pub mod service;

@@ -26,4 +26,5 @@ mod plugin;
 mod programs;
 mod render;
 mod replay;
+mod service;
 mod sse;

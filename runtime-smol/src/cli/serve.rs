@@ -12,13 +12,18 @@ use zcode_mail_core::config::Secret;
 use super::{Data, Failed, say, settings};
 use crate::gateway::store::Store;
 use crate::gateway::{self, Config, DEFAULT_PORT, accounts};
+use crate::service;
 
 /// The name of the first administrator when `ADMIN_USER` does not say.
 const DEFAULT_ADMIN: &str = "admin";
 
 /// Options of `zcode-mail gateway`.
 #[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Args {
+    /// What to do with the service, in place of running here.
+    #[command(subcommand)]
+    pub(super) service: Option<service::Command>,
     #[command(flatten)]
     data: Data,
     /// The address to listen on; port 0 takes a free one.

@@ -32,7 +32,7 @@ pub struct Started {
 
 impl Started {
     /// Runs a program to its end, or kills it after `limit`.
-    pub(super) fn run(
+    pub(crate) fn run(
         program: &Path,
         args: &[String],
         env: &BTreeMap<String, String>,

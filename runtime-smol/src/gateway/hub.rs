@@ -121,7 +121,6 @@ impl Hub {
     }
 
     /// Open streams of all recipients.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.lock().streams.values().map(Vec::len).sum()
     }

@@ -85,7 +85,8 @@ pub(super) fn request_json(request: &Request) -> Value {
 
 async fn health(State(gateway): State<Arc<Gateway>>) -> Result<Response, Failure> {
     gateway.store.read(|db| Ok(db.query_row("SELECT 1", [], |_| Ok(()))?)).await?;
-    Ok(json_response(json!({ "status": "ok" }).to_string()))
+    let streams = gateway.hub.len();
+    Ok(json_response(json!({ "status": "ok", "streams": streams }).to_string()))
 }
 
 #[derive(Deserialize)]
