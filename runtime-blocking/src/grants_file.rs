@@ -19,7 +19,7 @@ use crate::files::{Privacy, make_private_dir, open_private, read_private, replac
 
 /// How long a writer waits for its turn, in milliseconds. Fifty writers on a slow disk need less;
 /// a stopped one must not hold up an answer for ever.
-const LOCK_WAIT_MS: u64 = 5_000;
+const LOCK_WAIT_MS: u64 = 10_000;
 /// Pause between two looks at the lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 

@@ -426,9 +426,13 @@ impl Machine {
         }
     }
 
-    /// The gateway serves.
+    /// The gateway serves. While the stream is down the trouble is not over, but it begins anew.
     fn recovered(&mut self) {
-        self.trouble = None;
+        if matches!(self.stream, Stream::Open { .. }) {
+            self.trouble = None;
+        } else if let Some(trouble) = &mut self.trouble {
+            trouble.since = self.now;
+        }
     }
 
     fn finish(&mut self, because: Because) {

@@ -45,6 +45,8 @@ pub enum Play {
     Drip(Vec<u8>, Duration),
     /// The connection is reset.
     Reset,
+    /// The listener closes, so that later connections are refused; then the honest answer.
+    Last,
 }
 
 impl Play {
@@ -95,6 +97,7 @@ struct State {
     questions: BTreeMap<String, Question>,
     plays: BTreeMap<Endpoint, VecDeque<Play>>,
     for_good: BTreeMap<Endpoint, Play>,
+    connections: Vec<TcpStream>,
     streams: Vec<TcpStream>,
     history: Vec<(u64, String)>,
     closed: bool,
@@ -105,12 +108,12 @@ struct State {
 pub struct Gateway {
     /// Its base URL.
     pub url: String,
-    address: SocketAddr,
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
+    address: SocketAddr,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -130,7 +133,7 @@ impl Gateway {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared { address, state: Mutex::default(), changed: Condvar::new() });
         let ours = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming() {
@@ -142,7 +145,7 @@ impl Gateway {
                 thread::spawn(move || ours.serve(stream));
             }
         });
-        Self { url: format!("http://{address}"), address, shared }
+        Self { url: format!("http://{address}"), shared }
     }
 
     /// The next request to `endpoint` that has no play yet gets this one.
@@ -241,25 +244,21 @@ impl Gateway {
         state.streams.len()
     }
 
-    /// Stops listening and drops every stream: from here on connections are refused.
+    /// Stops listening and drops every connection: from here on they are refused.
     pub fn stop(&self) {
-        self.drop_streams();
-        self.shared.lock().closed = true;
-        // Wakes the accepting thread, which then drops the listener.
-        let _ = TcpStream::connect(self.address);
-        let deadline = Instant::now() + PATIENCE;
-        while TcpStream::connect(self.address).is_ok() {
-            assert!(Instant::now() < deadline, "the listener stays");
-            thread::sleep(Duration::from_millis(1));
+        self.shared.close();
+        for connection in self.shared.lock().connections.drain(..) {
+            // The other side may have been faster.
+            let _ = connection.shutdown(Shutdown::Both);
         }
     }
 }
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        self.shared.lock().closed = true;
         self.drop_streams();
-        let _ = TcpStream::connect(self.address);
+        self.shared.lock().closed = true;
+        let _ = TcpStream::connect(self.shared.address);
     }
 }
 
@@ -347,8 +346,27 @@ impl Shared {
         self.state.lock().expect("no test panicked")
     }
 
-    /// Serves one connection until it ends.
+    /// Closes the listener and waits until connections are refused.
+    fn close(&self) {
+        self.lock().closed = true;
+        let deadline = Instant::now() + PATIENCE;
+        // The first connection wakes the accepting thread, which then drops the listener.
+        while TcpStream::connect(self.address).is_ok() {
+            assert!(Instant::now() < deadline, "the listener stays");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Serves one connection until it ends, then lets go of it, so that the close is seen.
     fn serve(&self, stream: TcpStream) {
+        let (Ok(kept), Ok(peer)) = (stream.try_clone(), stream.peer_addr()) else { return };
+        self.lock().connections.push(kept);
+        self.converse(stream);
+        let other = |known: &mut TcpStream| known.peer_addr().is_ok_and(|known| known != peer);
+        self.lock().connections.retain_mut(other);
+    }
+
+    fn converse(&self, stream: TcpStream) {
         let Ok(reading) = stream.try_clone() else { return };
         let mut reader = BufReader::new(reading);
         let mut stream = stream;
@@ -399,6 +417,10 @@ impl Shared {
                     thread::sleep(pause);
                 }
                 false
+            }
+            Play::Last => {
+                self.close();
+                self.answer_honestly(stream, seen)
             }
             Play::Reset => {
                 // A linger of zero turns the close into a reset.

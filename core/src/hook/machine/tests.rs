@@ -370,6 +370,38 @@ fn the_question_is_asked_again_now_and_then_for_streams_that_are_held_back() {
 }
 
 #[test]
+fn an_answered_look_keeps_the_wait_alive_and_the_trouble_in_mind() {
+    let mut world = World::new(&[("AGENTMAIL_PERMISSION_WAIT_MS", "60000")]);
+    world.opened(1);
+    world.feed(Input::StreamClosed(StreamId(1), Fault::Truncated));
+    world.reply(2, 200, PENDING);
+    // Streams fail at once, looks succeed: longer than the outage limit of an interactive hook.
+    let (mut streams, mut looks) = (0, 0);
+    while world.now < 60_000 {
+        world.sleep();
+        let opened: Vec<u32> = numbers(&world.log, "open ");
+        for id in opened.into_iter().skip(1 + streams) {
+            streams += 1;
+            let down = Outcome::Failed(Fault::Unreachable);
+            world.feed(Input::StreamReply(StreamId(id), down));
+        }
+        let asked = numbers(&world.log, "POST ");
+        for id in asked.into_iter().skip(1 + looks) {
+            looks += 1;
+            world.reply(id, 200, r#"{"status":"duplicate_relay"}"#);
+        }
+    }
+    assert!(streams > 3 && looks > 3, "{:?}", world.log);
+    world.at(60_000 + WITHDRAW_MS).ends("nothing: temporary-failure");
+}
+
+/// The numbers after `prefix` in a log.
+fn numbers(log: &[String], prefix: &str) -> Vec<u32> {
+    let number = |line: &String| line.strip_prefix(prefix)?.split(' ').next()?.parse().ok();
+    log.iter().filter_map(number).collect()
+}
+
+#[test]
 fn a_withdrawn_question_is_nobodys_refusal() {
     for (status, body) in
         [(200, r#"{"status":"withdrawn"}"#), (200, r#"{"status":"expired"}"#), (409, "")]
