@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 mod accounts;
+mod audit;
 mod serve;
 mod settings;
 
@@ -36,6 +37,9 @@ enum Command {
     /// Make, register, list and revoke the keys of agents.
     #[command(subcommand)]
     AgentKey(accounts::AgentKey),
+    /// Check or write out the gateway's audit log.
+    #[command(subcommand)]
+    Audit(audit::Audit),
     /// Put the plugin into ZCode, upgrade it, or go back to the one before.
     Install(install::InstallArgs),
     /// Take the plugin out of ZCode and leave its configuration as it was.
@@ -87,6 +91,7 @@ pub fn main() -> ExitCode {
         Command::Gateway(args) => serve::run(args),
         Command::User(command) => accounts::user(command),
         Command::AgentKey(command) => accounts::agent_key(command),
+        Command::Audit(command) => audit::run(command),
         Command::Install(args) => install::install(&args, &mut out).map_err(Failed::from),
         Command::Uninstall(args) => install::uninstall(&args, &mut out).map_err(Failed::from),
         Command::Doctor(args) => match doctor::run(&args, &mut out) {

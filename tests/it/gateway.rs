@@ -19,6 +19,7 @@ mod discovering;
 mod mailing;
 mod operating;
 mod page;
+mod proving;
 mod reading;
 mod sessions;
 mod streams;

@@ -9,7 +9,9 @@
 //! look at an inbox; an agent that registers, streams and asks needs one of the other two.
 
 use rusqlite::{Connection, OptionalExtension as _};
+use zcode_mail_core::audit::Event;
 
+use super::audit::{self, Entry};
 use super::failure::{Failure, said};
 use super::secret::{self, TokenHash};
 use super::store::Tx;
@@ -208,7 +210,13 @@ pub fn revoke_key(tx: &mut Tx<'_>, id: &str) -> Result<(), Failure> {
                 "zcode-mail agent-key list shows the ids"
             )));
     }
-    Ok(())
+    key_record(tx, "", id, "revoked")
+}
+
+fn key_record(tx: &Tx<'_>, owner: &str, id: &str, detail: &str) -> Result<(), Failure> {
+    let entry =
+        Entry { event: Event::Key, who: owner, how: "cli", subject: id, digest: None, detail };
+    audit::append(tx, &entry)
 }
 
 /// Makes sure that the agent `name` exists.
@@ -419,5 +427,6 @@ fn insert_key(
             tx.now(),
         ),
     )?;
+    key_record(tx, owner, &id, &format!("made for {} {subject}, {name}", kind.as_str()))?;
     Ok((id, token))
 }

@@ -21,7 +21,7 @@ use rusqlite::Connection;
 
 use super::accounts::{self, Kind, ValidKey};
 use super::failure::{Failure, said};
-use super::{Gateway, guard, secret, stamp};
+use super::{Gateway, audit, guard, secret, stamp};
 
 /// The cookie's name. The prefix makes browsers refuse it from another path or a subdomain where
 /// they can; on plain HTTP the `__Host-` prefix is not available.
@@ -113,7 +113,13 @@ impl FromRequestParts<Arc<Gateway>> for UserCaller {
         parts: &mut Parts,
         gateway: &Arc<Gateway>,
     ) -> Result<Self, Failure> {
-        user(gateway, &parts.method, &parts.headers).await
+        let caller = user(gateway, &parts.method, &parts.headers).await;
+        if let Err(failure) = &caller
+            && failure.status == StatusCode::FORBIDDEN
+        {
+            audit::refused(gateway, "", "api", parts.uri.path(), failure).await;
+        }
+        caller
     }
 }
 

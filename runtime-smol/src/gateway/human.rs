@@ -22,7 +22,7 @@ use super::body::Json;
 use super::failure::{Failure, said};
 use super::permission::{self, Filter, Request};
 use super::server::Connection;
-use super::{Gateway, attachment, delivery, log, reading, stamp, stream};
+use super::{Gateway, attachment, audit, delivery, log, reading, seen, stamp, stream};
 
 pub(super) mod session;
 
@@ -127,10 +127,37 @@ async fn permission(
     State(gateway): State<Arc<Gateway>>,
     caller: UserCaller,
     Path(id): Path<String>,
+    query: Result<Query<PageQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Response, Failure> {
+    let Query(query) = query.map_err(|_| bad_query("page"))?;
+    let (name, wanted) = (caller.name.clone(), id.clone());
     let request =
-        gateway.store.read(move |db| permission::addressed_to(db, &caller.name, &id)).await?;
-    Ok(json_response(request_json(&request).to_string()))
+        gateway.store.read(move |db| permission::addressed_to(db, &name, &wanted)).await?;
+    let mut value = request_json(&request);
+    let Some(number) = query.page else { return Ok(json_response(value.to_string())) };
+    let pages = seen::pages_of(&request.context, gateway.lang);
+    let Some(page) = number.checked_sub(1).and_then(|at| pages.get(at)) else {
+        let last = pages.len();
+        return Err(Failure::not_found(said!(
+            "没有第 {number} 页，共 {last} 页",
+            "there is no page {number}; {last} is the last"
+        )));
+    };
+    value["page"] = json!(number);
+    value["pages"] = json!(pages.len());
+    value["text"] = json!(page.iter().map(|row| row.text()).collect::<Vec<_>>().join("\n"));
+    if number == pages.len() {
+        let token =
+            gateway.store.write(move |tx| seen::shown(tx, &caller.name, &id, "api")).await?;
+        value["view_token"] = json!(token);
+    }
+    Ok(json_response(value.to_string()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PageQuery {
+    page: Option<usize>,
 }
 
 async fn decide(
@@ -142,11 +169,16 @@ async fn decide(
     let mut fields = Fields::parse(&body)?;
     let decision = fields.string("decision")?;
     let note = fields.opt_string("note")?.unwrap_or_default();
+    let view_token = fields.opt_string("view_token")?;
     fields.finish()?;
-    let request = gateway
-        .store
-        .write(move |tx| permission::decide(tx, &caller.name, &id, &decision, &note))
-        .await?;
+    let taken = permission::Taken { decision, note, view_token, how: "api" };
+    let (name, request) = (caller.name.clone(), id.clone());
+    let decided =
+        gateway.store.write(move |tx| permission::decide(tx, &name, &request, &taken)).await;
+    if let Err(failure) = &decided {
+        audit::refused(&gateway, &caller.name, "api", &id, failure).await;
+    }
+    let request = decided?;
     log::line(format_args!("request {} decided by {}", request.id, request.decider));
     Ok(json_response(request_json(&request).to_string()))
 }

@@ -6,7 +6,8 @@
 //! | `/login`, `/login/{code}`, `/logout` | getting in and out |
 //! | `/approvals`, `/approvals/list` | what waits, newest first; the list alone for the script |
 //! | `/approvals/history` | what ended |
-//! | `/approvals/{id}` | one request in full; `POST` decides it |
+//! | `/approvals/{id}` | one request in full, by pages; `POST` decides it |
+//! | `/approvals/{id}/reveal` | `POST`: the text without masks |
 //! | `/language` | the language switch |
 //! | `/assets/…` | style, script, icon |
 //!
@@ -52,6 +53,7 @@ pub(super) fn routes() -> Router<Arc<Gateway>> {
         .route("/approvals/list", get(approvals::list))
         .route("/approvals/history", get(approvals::history))
         .route("/approvals/{id}", get(approvals::one).post(approvals::decide))
+        .route("/approvals/{id}/reveal", post(approvals::reveal))
         .route("/assets/{name}", get(assets::serve))
 }
 

@@ -18,15 +18,16 @@
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use zcode_mail_core::api::events::PermissionDecision;
 use zcode_mail_core::api::permission::{Ask, Asked};
-use zcode_mail_core::digest::CallDigest;
+use zcode_mail_core::audit::Event;
 use zcode_mail_core::lifecycle::{State, Verdict};
 use zcode_mail_core::mode::PermissionMode;
 use zcode_mail_core::time::UnixMillis;
 
+use super::audit::{self, Entry};
 use super::delivery::{self, NewMail};
 use super::failure::{Failure, said};
 use super::store::Tx;
-use super::{event, secret, stamp};
+use super::{event, secret, seen, stamp};
 
 mod ask;
 
@@ -52,7 +53,10 @@ pub(super) struct Request {
     pub(super) decider: String,
     pub(super) question: String,
     pub(super) options: Vec<String>,
+    /// With its secrets masked.
     pub(super) context: String,
+    /// As it was asked; `None` when nothing was masked or it has been erased.
+    pub(super) original: Option<String>,
     /// The task that the agent works on, and who gave it (`B-8.4`).
     pub(super) task: String,
     pub(super) task_from: String,
@@ -95,6 +99,7 @@ impl Request {
             question: row.get(7)?,
             options: serde_json::from_str(row.get_ref(8)?.as_str()?).unwrap_or_default(),
             context: row.get(9)?,
+            original: row.get(18)?,
             task: row.get(10)?,
             task_from: row.get(11)?,
             state,
@@ -105,7 +110,7 @@ impl Request {
 
 const COLUMNS: &str = "r.id, r.agent_name, r.relay_key, r.session_id, s.alias, r.mail_id, \
     r.decider, r.question, r.options, r.context, r.task, r.task_from, r.status, r.decision, \
-    r.note, r.decided_by, r.created_at, r.ended_at";
+    r.note, r.decided_by, r.created_at, r.ended_at, r.original";
 const TABLES: &str = "permission_requests r LEFT JOIN sessions s ON s.id = r.session_id";
 
 /// Which requests a person wants to see.
@@ -156,20 +161,36 @@ pub(super) fn asked_by(db: &Connection, agent: &str, id: &str) -> Result<Request
     one(db, "r.id = ?1 AND r.agent_name = ?2", (id, agent))?.ok_or_else(unknown)
 }
 
+/// A decision as it came in.
+#[derive(Clone, Debug)]
+pub(super) struct Taken {
+    pub(super) decision: String,
+    pub(super) note: String,
+    /// Proof that the last page was shown, see [`seen`].
+    pub(super) view_token: Option<String>,
+    /// By which way: `page` or `api`.
+    pub(super) how: &'static str,
+}
+
 /// Takes the decision of `decider` about the request `id`. Of two that come at once, one succeeds.
 ///
 /// # Errors
 ///
 /// 404 for a request that is not addressed to them, 400 for a decision that is not one of the
-/// options, 409 when the request has ended: with who decided and when, or that nothing was run.
+/// options, 428 when the last page of a long request was not shown,
+/// 409 when the request has ended: with who decided and when, or that nothing was run.
 pub(super) fn decide(
     tx: &mut Tx<'_>,
     decider: &str,
     id: &str,
-    decision: &str,
-    note: &str,
+    taken: &Taken,
 ) -> Result<Request, Failure> {
+    let Taken { decision, note, view_token, how } = taken;
     let request = addressed_to(tx, decider, id)?;
+    if request.state == State::Pending {
+        seen::check(tx, decider, &request, view_token.as_deref())?;
+    }
+    seen::erase(tx)?;
     if note.len() > NOTE_LIMIT {
         return Err(Failure::bad_request(said!(
             "note 过长（上限 {NOTE_LIMIT} 字节）",
@@ -213,6 +234,11 @@ pub(super) fn decide(
         (id, &decision_mail),
     )?;
     delivery::mark_read(tx, decider, std::slice::from_ref(&request.mail_id))?;
+    let digest = audit::digest_in(&request.context);
+    audit::append(
+        tx,
+        &Entry { event: Event::Decide, who: decider, how, subject: id, digest, detail: decision },
+    )?;
     let told = PermissionDecision {
         mail_id: Some(request.mail_id.clone()),
         decision_mail_id: Some(decision_mail),
@@ -222,7 +248,7 @@ pub(super) fn decide(
         decided_by: Some(decider.to_owned()),
         note: Some(note.to_owned()),
         decision: Some(decision.to_owned()),
-        digest: CallDigest::find(&request.context).ok().flatten().map(|digest| digest.hex()),
+        digest: digest.map(|digest| digest.hex()),
     };
     tx.announce(&request.agent_name, event::PERMISSION_DECISION, told.to_json())?;
     changed_state(tx, id)
@@ -241,7 +267,21 @@ pub(super) fn withdraw(tx: &mut Tx<'_>, agent: &str, id: &str) -> Result<Request
          WHERE id = ?1 AND status = 'pending'",
         (id, tx.now()),
     )?;
-    if changed == 1 { changed_state(tx, id) } else { Ok(request) }
+    if changed != 1 {
+        return Ok(request);
+    }
+    audit::append(
+        tx,
+        &Entry {
+            event: Event::Withdraw,
+            who: agent,
+            how: "api",
+            subject: id,
+            digest: audit::digest_in(&request.context),
+            detail: "",
+        },
+    )?;
+    changed_state(tx, id)
 }
 
 /// Withdraws what waits in a session that ends.

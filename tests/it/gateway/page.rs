@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn log_in(world: &World, name: &str) -> Client {
+pub(super) fn log_in(world: &World, name: &str) -> Client {
     let link = world.gateway.operator(&["user", "login-link", name, "--url", &world.gateway.url]);
     let reply = Client::new("", None).get(&link);
     assert_eq!((reply.status, reply.header("location")), (303, "/approvals"), "{reply:?}");

@@ -2,6 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension as _};
 
+use zcode_mail_core::audit::Event;
+
+use super::super::audit::{self, Entry};
 use super::super::failure::{Failure, said};
 use super::super::secret::{self, TokenHash};
 use super::super::store::Tx;
@@ -71,7 +74,14 @@ pub(in crate::gateway) fn redeem_code(
 }
 
 /// A new browser session; the text is the cookie's value.
-pub(in crate::gateway) fn start_cookie(tx: &mut Tx<'_>, name: &str) -> Result<String, Failure> {
+pub(in crate::gateway) fn start_cookie(
+    tx: &mut Tx<'_>,
+    name: &str,
+    how: &str,
+) -> Result<String, Failure> {
+    let entry =
+        Entry { event: Event::Login, who: name, how, subject: name, digest: None, detail: "" };
+    audit::append(tx, &entry)?;
     tx.execute("DELETE FROM logins WHERE expires_at <= ?1", [tx.now()])?;
     insert(tx, name, "cookie", COOKIE_LIFETIME)
 }

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use http::StatusCode;
 use http::header::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use zcode_mail_core::decision::{ALWAYS, Decision};
 use zcode_mail_core::lifecycle::{State as Stage, Verdict};
+use zcode_mail_core::render::{Kind, Row as TextRow};
 
+use super::super::auth::Proof;
 use super::super::body::FormBody;
-use super::super::failure::Failure;
-use super::super::permission::{self, Filter, NOTE_LIMIT, Request};
-use super::super::{Gateway, log, stamp};
+use super::super::failure::{Failure, said};
+use super::super::permission::{self, Filter, NOTE_LIMIT, Request, Taken};
+use super::super::{Gateway, audit, log, seen, stamp};
 use super::text::{Text, ago, option_label};
 use super::{Frame, PageCaller, render};
 
@@ -50,6 +52,16 @@ struct RequestPage<'p> {
     problem: Option<&'p str>,
     note: &'p str,
     note_limit: usize,
+    /// The rows of this page of the text.
+    lines: &'p [TextRow],
+    number: usize,
+    pages: usize,
+    may_reveal: bool,
+    /// Whether a decision can be taken from here: on the last page.
+    decides: bool,
+    view_token: &'p str,
+    /// The short code of the digest.
+    code: Option<&'p str>,
 }
 
 /// A request as the templates show it.
@@ -175,8 +187,33 @@ pub(super) async fn one(
     State(gateway): State<Arc<Gateway>>,
     caller: PageCaller,
     Path(id): Path<String>,
+    query: Result<Query<PageQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Response, Failure> {
-    show(&gateway, &caller, id, StatusCode::OK, None, "").await
+    let Query(query) = query.unwrap_or_default();
+    let show = Show { page: query.page, ..Show::of(id) };
+    show.page(&gateway, &caller).await
+}
+
+/// `POST /approvals/{id}/reveal`: the text without masks, once, to the browser that asks.
+pub(super) async fn reveal(
+    State(gateway): State<Arc<Gateway>>,
+    caller: PageCaller,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    if !matches!(caller.proof, Proof::Cookie(_)) {
+        return Err(Failure::new(
+            StatusCode::FORBIDDEN,
+            said!("只有登录的浏览器能看原文", "only a logged-in browser is shown the original"),
+        ));
+    }
+    let (name, request) = (caller.name.clone(), id.clone());
+    let original = gateway.store.write(move |tx| seen::reveal(tx, &name, &request, "page")).await?;
+    Show { original: Some(original), ..Show::of(id) }.page(&gateway, &caller).await
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct PageQuery {
+    page: Option<usize>,
 }
 
 #[derive(Deserialize)]
@@ -184,6 +221,8 @@ pub(super) struct DecideForm {
     decision: String,
     #[serde(default)]
     note: String,
+    #[serde(default)]
+    view_token: String,
 }
 
 /// `POST /approvals/{id}`.
@@ -196,37 +235,98 @@ pub(super) async fn decide(
     // Browsers send CR LF from a text area.
     let note = form.note.replace("\r\n", "\n").trim().to_owned();
     let (name, request, kept) = (caller.name.clone(), id.clone(), note.clone());
-    let decided = gateway
-        .store
-        .write(move |tx| permission::decide(tx, &name, &request, &form.decision, &note))
-        .await;
+    let view_token = Some(form.view_token).filter(|token| !token.is_empty());
+    let taken = Taken { decision: form.decision, note, view_token, how: "page" };
+    let decided =
+        gateway.store.write(move |tx| permission::decide(tx, &name, &request, &taken)).await;
+    if let Err(failure) = &decided {
+        audit::refused(&gateway, &caller.name, "page", &id, failure).await;
+    }
     match decided {
         Ok(request) => {
             log::line(format_args!("request {} decided by {}", request.id, request.decider));
             Ok(Redirect::to(&format!("/approvals/{}", request.id)).into_response())
         }
         Err(failure) if failure.status == StatusCode::CONFLICT => {
-            show(&gateway, &caller, id, StatusCode::CONFLICT, Some(&failure), &kept).await
+            let status = StatusCode::CONFLICT;
+            Show { status, problem: Some(failure), note: kept, ..Show::of(id) }
+                .page(&gateway, &caller)
+                .await
         }
         Err(failure) => Err(failure),
     }
 }
 
-async fn show(
-    gateway: &Gateway,
-    caller: &PageCaller,
+/// One request, as it is to be shown.
+struct Show {
     id: String,
     status: StatusCode,
-    problem: Option<&Failure>,
-    note: &str,
-) -> Result<Response, Failure> {
-    let name = caller.name.clone();
-    let request = gateway.store.read(move |db| permission::addressed_to(db, &name, &id)).await?;
-    let frame = caller.frame(&format!("/approvals/{}", request.id));
-    let row = Row::new(request, &frame);
-    let problem = problem.map(|failure| failure.message.text(frame.lang));
-    let page = RequestPage { frame: &frame, row: &row, problem, note, note_limit: NOTE_LIMIT };
-    Ok(render(status, &page))
+    problem: Option<Failure>,
+    note: String,
+    /// Which page of the text, counted from one; the first without.
+    page: Option<usize>,
+    /// The text without masks, all of it on one page.
+    original: Option<String>,
+}
+
+impl Show {
+    const fn of(id: String) -> Self {
+        let note = String::new();
+        Self { id, status: StatusCode::OK, problem: None, note, page: None, original: None }
+    }
+
+    async fn page(self, gateway: &Gateway, caller: &PageCaller) -> Result<Response, Failure> {
+        let (name, id) = (caller.name.clone(), self.id.clone());
+        let request =
+            gateway.store.read(move |db| permission::addressed_to(db, &name, &id)).await?;
+        let frame = caller.frame(&format!("/approvals/{}", request.id));
+        let (pages, revealed) = match &self.original {
+            Some(text) => (vec![seen::pages_of(text, frame.lang).concat()], true),
+            None => (seen::pages_of(&request.context, frame.lang), false),
+        };
+        let number = self.page.unwrap_or(1).clamp(1, pages.len());
+        let is_last = number == pages.len() && !revealed;
+        let view_token = if is_last {
+            let (name, id) = (caller.name.clone(), self.id.clone());
+            gateway.store.write(move |tx| seen::shown(tx, &name, &id, "page")).await?
+        } else {
+            String::new()
+        };
+        let code = audit::digest_in(&request.context).map(|digest| digest.code());
+        let row = Row::new(request, &frame);
+        let problem = self.problem.as_ref().map(|failure| failure.message.text(frame.lang));
+        let page = RequestPage {
+            frame: &frame,
+            row: &row,
+            problem,
+            note: &self.note,
+            note_limit: NOTE_LIMIT,
+            lines: &pages[number - 1],
+            number,
+            pages: pages.len(),
+            may_reveal: row.request.original.is_some() && !revealed,
+            decides: is_last,
+            view_token: &view_token,
+            code: code.as_deref(),
+        };
+        Ok(render(self.status, &page))
+    }
+}
+
+/// The style of a row of the text.
+const fn tone(row: &TextRow) -> &'static str {
+    match row.kind {
+        Kind::Fact => "fact",
+        Kind::Warning => "warning",
+        Kind::Hint => "risk",
+        Kind::Note => "remark",
+        Kind::Heading => "heading",
+        Kind::Text => "text",
+        Kind::Added => "added",
+        Kind::Removed => "removed",
+        Kind::Same => "same",
+        Kind::Bound => "bound",
+    }
 }
 
 async fn rows(

@@ -100,7 +100,8 @@ pub(super) async fn by_password(
     }
     gateway.logins.succeeded(&name, peer);
     log::line(format_args!("login of \"{name}\" from {peer} by password"));
-    let cookie = gateway.store.write(move |tx| accounts::start_cookie(tx, &name)).await?;
+    let cookie =
+        gateway.store.write(move |tx| accounts::start_cookie(tx, &name, "password")).await?;
     Ok(let_in(&cookie, local_path(shown.next.as_deref())))
 }
 
@@ -152,7 +153,7 @@ async fn redeem(gateway: &Gateway, headers: &HeaderMap, code: String) -> Result<
         .store
         .write(move |tx| {
             let Some(name) = accounts::redeem_code(tx, &shown)? else { return Ok(None) };
-            Ok(Some((accounts::start_cookie(tx, &name)?, name)))
+            Ok(Some((accounts::start_cookie(tx, &name, "link")?, name)))
         })
         .await?;
     let Some((cookie, name)) = redeemed else {

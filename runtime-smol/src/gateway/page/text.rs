@@ -51,6 +51,16 @@ catalogue! {
     Interactive => "本地会话（不是邮件派的活）", "Local session (not started by mail)";
     Asked => "提出于", "Asked";
     Context => "要执行的内容", "What would run";
+    Code => "校验码", "Code";
+    Page => "页", "Page";
+    PreviousPage => "上一页", "Previous page";
+    NextPage => "下一页", "Next page";
+    LastPage => "到最后一页", "To the last page";
+    LastPageFirst => "看到最后一页后才能决定。", "You can decide after the last page was shown.";
+    Reveal => "显示原文", "Show the original";
+    RevealHint =>
+        "密钥和密码已隐去；查看原文会被记录。",
+        "Keys and passwords are hidden; looking at the original is recorded.";
     Task => "触发任务", "Task";
     TaskFrom => "任务来自", "Given by";
     Note => "附言（可选，会告诉 Agent）", "Note (optional, the agent reads it)";

@@ -2,6 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension as _};
 
+use zcode_mail_core::mask::mask;
+
 use super::*;
 
 /// Bytes of the task's mail that are shown with a request; the mail itself has the rest.
@@ -48,6 +50,10 @@ pub(in crate::gateway) fn ask(
         None => (key_owner(asker)?, None),
     };
     let task = task.unwrap_or_default();
+    // Mail and lists never hold a secret; the original is kept apart.
+    let (question, context) = (mask(&ask.question), mask(&ask.context));
+    let original = (context != ask.context).then_some(ask.context.as_str());
+    seen::erase(tx)?;
     let mail_id = delivery::insert(
         tx,
         &NewMail {
@@ -56,8 +62,8 @@ pub(in crate::gateway) fn ask(
             from_name: &asker.name,
             to_name: &decider,
             to_workspace: "",
-            subject: &ask.question,
-            body: &mail_body(ask, &task),
+            subject: &question,
+            body: &mail_body(&question, &context, &task),
             mail_type: REQUEST_MAIL,
             read: false,
         },
@@ -65,8 +71,9 @@ pub(in crate::gateway) fn ask(
     let id = secret::id()?;
     tx.execute(
         "INSERT INTO permission_requests (id, agent_name, relay_key, session_id, mail_id, decider,
-           question, options, context, task, task_from, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+           question, options, context, task, task_from, created_at,
+           original)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         rusqlite::params![
             id,
             asker.name,
@@ -74,14 +81,20 @@ pub(in crate::gateway) fn ask(
             ask.session_id,
             mail_id,
             decider,
-            ask.question,
+            question,
             serde_json::Value::from(options).to_string(),
-            ask.context,
+            context,
             task.text,
             task.from,
             tx.now(),
+            original,
         ],
     )?;
+    let digest = audit::digest_in(&ask.context);
+    let entry =
+        Entry { event: Event::Ask, who: &asker.name, how: "api", subject: &id, digest, detail: "" };
+    audit::append(tx, &entry)?;
+    audit::append(tx, &Entry { event: Event::Notify, who: &decider, how: "mail", ..entry })?;
     delivery::announce_new_mail(tx, &mail_id)?;
     Ok((changed_state(tx, &id)?, false))
 }
@@ -106,8 +119,8 @@ fn check(ask: &Ask, options: &[String]) -> Result<(), Failure> {
 }
 
 fn same_question(known: &Request, ask: &Ask, options: &[String]) -> Result<(), Failure> {
-    let same = known.question == ask.question
-        && known.context == ask.context
+    let same = known.question == mask(&ask.question)
+        && known.original.as_ref().unwrap_or(&known.context) == &ask.context
         && known.session_id == ask.session_id
         && known.options == options;
     if same {
@@ -251,8 +264,8 @@ fn shortened(text: &str) -> String {
     format!("{cut}\n[… {} bytes]", text.len() - cut.len())
 }
 
-fn mail_body(ask: &Ask, task: &Task) -> String {
-    let mut body = format!("{}\n\n{}\n", ask.question, ask.context);
+fn mail_body(question: &str, context: &str, task: &Task) -> String {
+    let mut body = format!("{question}\n\n{context}\n");
     if task.mail_id.is_some() {
         body.push_str(&format!("\n触发任务：{}\n任务来自：{}\n", task.text, task.from));
     }
