@@ -254,3 +254,26 @@ fn a_proxy_that_holds_the_stream_back_does_not_hold_back_the_decision() {
     let said = Said::of(&running.finish(PATIENCE));
     assert_eq!(said.code, "approved-once", "{said:?}");
 }
+
+#[test]
+fn a_gateway_is_trusted_by_the_authority_that_the_settings_name() {
+    use zcode_mail_tests::fakes::tls::{fixture, front};
+    let gateway = Gateway::start();
+    let url = front(&gateway.url);
+    let trusted = Hook::driven(&url).set("AGENTMAIL_CA_FILE", &fixture("ca.pem"));
+    assert_eq!(trusted.run_decided(&gateway, "同意", "").code, "approved-once");
+    let seen = gateway.seen().len();
+    for ca in ["", &fixture("other-ca.pem")] {
+        for (driven, answer) in [(true, '-'), (false, '.')] {
+            let hook = if driven { Hook::driven(&url) } else { Hook::new(&url) };
+            let said = hook.set("AGENTMAIL_CA_FILE", ca).run();
+            assert_eq!(
+                (said.answer, said.code.as_str()),
+                (answer, "temporary-failure"),
+                "{said:?}"
+            );
+            assert!(said.stderr.contains("TLS"), "{said:?}");
+        }
+    }
+    assert_eq!(gateway.seen().len(), seen, "no key went to a gateway that is not trusted");
+}

@@ -5,3 +5,4 @@ pub mod hook;
 pub mod host;
 pub mod mailbox;
 pub mod mcp;
+pub mod tls;
