@@ -1,7 +1,7 @@
 //! `zcode-mail-mcp`: the mail tools for any MCP client, on standard input and output.
 //!
 //! ```text
-//!  stdin ─▶ streams ─▶ serve ──────────────▶ streams ─▶ stdout
+//!  stdin ─▶ streams ─▶ prelude, serve ─────▶ streams ─▶ stdout
 //!                       │  ▲  (Session of the core)
 //!                   Run │  │ Report
 //!                       ▼  │
@@ -31,10 +31,14 @@ mod account;
 mod client;
 mod files;
 mod log;
+mod parent;
 mod perform;
+#[cfg(unix)]
+mod prelude;
 mod presence;
 mod serve;
 mod streams;
+mod talk;
 mod target;
 mod transfer;
 mod turn_log;
@@ -43,6 +47,8 @@ use client::Client;
 use log::Log;
 use perform::Context;
 use streams::Streams;
+use talk::Talk;
+use zcode_mail_core::tool::Toolbox;
 
 /// Runs the server until its input ends, and gives back the exit status.
 #[must_use]
@@ -55,24 +61,48 @@ pub fn main() -> ExitCode {
     }
     let read = |name: &str| std::env::var(name).ok();
     let log = Log::new(read("AGENTMAIL_LOG").as_deref());
-    let streams = match Streams::take() {
-        Ok(streams) => streams,
+    let settings = Settings::from_env(read);
+    for warning in &settings.warnings {
+        log.info(warning);
+    }
+    let toolbox = Toolbox {
+        lang: settings.lang,
+        session_id: settings.session_id.clone(),
+        ..Toolbox::default()
+    };
+    let mut talk = Talk::new(toolbox);
+    let streams = match begin(&mut talk) {
+        Ok(Some(streams)) => streams,
+        Ok(None) => return ExitCode::SUCCESS,
         Err(error) => {
             log.error(&format!("the standard streams cannot be used: {error}"));
             return ExitCode::FAILURE;
         }
     };
-    let settings = Settings::from_env(read);
-    for warning in &settings.warnings {
-        log.info(warning);
-    }
     let turn_log = read("AGENTMAIL_TURN_LOG").filter(|path| !path.trim().is_empty());
     let code = async_io::block_on(async move {
         let executor = std::rc::Rc::new(smol::LocalExecutor::new());
         let client = Client::new(executor.clone(), &settings);
         let context = Context::new(executor.clone(), settings, client, log, turn_log);
-        executor.run(serve::serve(streams, context)).await
+        executor.run(serve::serve(streams, talk, context)).await
     });
     // A blocked read of a terminal must not keep the process; nothing is left to drop.
     std::process::exit(code)
+}
+
+/// Takes the standard streams and answers what needs no runtime; `None` when that was all.
+#[cfg(unix)]
+fn begin(talk: &mut Talk) -> std::io::Result<Option<Streams>> {
+    let raw = streams::Raw::take()?;
+    if raw.never_waits()
+        && let prelude::Prelude::Over = prelude::play(&raw, talk)
+    {
+        return Ok(None);
+    }
+    raw.into_streams().map(Some)
+}
+
+#[cfg(not(unix))]
+fn begin(_talk: &mut Talk) -> std::io::Result<Option<Streams>> {
+    Streams::take().map(Some)
 }

@@ -16,25 +16,18 @@ use std::time::{Duration, Instant};
 use async_io::Timer;
 use futures_lite::{StreamExt as _, future};
 use smol::Task;
-use zcode_mail_core::inbox::Inbox;
-use zcode_mail_core::rpc::{CallId, Event, Session};
-use zcode_mail_core::tool::{Output as Done, Toolbox};
+use zcode_mail_core::rpc::{CallId, Event};
+use zcode_mail_core::tool::Output as Done;
 
+use super::parent::{PARENT_CHECK, Parent};
 use super::perform::{Context, Report};
 use super::streams::{Input, Output, Streams};
+use super::talk::Talk;
 
-/// Bytes of answers that may wait for the client before reading stops.
-const QUEUE: usize = 256 * 1024;
-/// An outbox that grew beyond this for one long answer gives its memory back.
-const KEEP: usize = 1024 * 1024;
 /// How long running calls may go on after the input ended. SDK clients send SIGTERM after 2 s.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long a half-written line may take after a signal. Hosts send the next signal after 250 ms.
 const LAST_WORDS: Duration = Duration::from_millis(100);
-/// From `notifications/initialized` to registering: longer than a throw-away twin lives.
-const SETTLE: Duration = Duration::from_secs(2);
-/// How often it is checked whether the parent still lives.
-const PARENT_CHECK: Duration = Duration::from_secs(2);
 /// Reports that wait; calls that have more to say wait themselves.
 const REPORTS: usize = 64;
 
@@ -58,8 +51,8 @@ enum End {
 }
 
 /// Serves until the end; gives back the exit status.
-pub(super) async fn serve(streams: Streams, context: Context) -> i32 {
-    let mut server = Server::new(streams, context);
+pub(super) async fn serve(streams: Streams, talk: Talk, context: Context) -> i32 {
+    let mut server = Server::new(streams, talk, context);
     match server.run().await {
         End::Done | End::Deaf => 0,
         End::Signal(number) => {
@@ -72,39 +65,27 @@ pub(super) async fn serve(streams: Streams, context: Context) -> i32 {
 struct Server {
     input: Input,
     output: Output,
-    session: Session,
+    talk: Talk,
     context: Context,
     calls: BTreeMap<CallId, Task<()>>,
     sender: async_channel::Sender<Report>,
     reports: async_channel::Receiver<Report>,
-    inbox: Inbox,
-    outbox: Vec<u8>,
-    /// Bytes of `outbox` that are written.
-    sent: usize,
     /// When a half-served conversation ends; set at the end of the input.
     deadline: Option<Instant>,
     settle: Option<Task<()>>,
 }
 
 impl Server {
-    fn new(streams: Streams, context: Context) -> Self {
-        let toolbox = Toolbox {
-            lang: context.settings.lang,
-            session_id: context.settings.session_id.clone(),
-            ..Toolbox::default()
-        };
+    fn new(streams: Streams, talk: Talk, context: Context) -> Self {
         let (sender, reports) = async_channel::bounded(REPORTS);
         Self {
             input: streams.input,
             output: streams.output,
-            session: Session::new(toolbox),
+            talk,
             context,
             calls: BTreeMap::new(),
             sender,
             reports,
-            inbox: Inbox::new(),
-            outbox: Vec::new(),
-            sent: 0,
             deadline: None,
             settle: None,
         }
@@ -115,8 +96,11 @@ impl Server {
         let parent = Parent::now();
         let mut checked = Instant::now();
         loop {
-            self.take_lines();
-            if self.deadline.is_some() && self.session.is_drained() && self.waiting() == 0 {
+            self.talk.take_lines();
+            for event in std::mem::take(&mut self.talk.events) {
+                self.handle(event);
+            }
+            if self.deadline.is_some() && self.talk.is_over() {
                 return End::Done;
             }
             let next_check = checked + PARENT_CHECK;
@@ -129,7 +113,7 @@ impl Server {
                     self.context.log.info(&format!("reading failed: {error}"));
                     self.input_ended();
                 }
-                Wake::Wrote(Ok(count)) => self.wrote(count),
+                Wake::Wrote(Ok(count)) => self.talk.wrote(count),
                 Wake::Wrote(Err(_)) => return End::Deaf,
                 Wake::Reported(report) => self.report(report),
                 Wake::Signal(number) => return End::Signal(number),
@@ -146,17 +130,12 @@ impl Server {
         }
     }
 
-    /// Bytes of answers that wait for the client.
-    fn waiting(&self) -> usize {
-        self.outbox.len() - self.sent
-    }
-
     async fn wait(&mut self, signals: &mut Signals, tick: Instant) -> Wake {
-        let room = self.waiting() < QUEUE;
+        let room = self.talk.has_room();
         let ended = self.deadline.is_some();
-        let Self { input, output, inbox, outbox, sent, reports, .. } = self;
+        let Self { input, output, talk, reports, .. } = self;
+        let (unsent, inbox) = talk.ends();
         let write = async {
-            let unsent = outbox.get(*sent..).unwrap_or_default();
             if unsent.is_empty() {
                 return future::pending().await;
             }
@@ -190,20 +169,6 @@ impl Server {
         future::or(future::or(report, write), future::or(read, other)).await
     }
 
-    /// Serves the lines that are here, as long as the answers have room.
-    fn take_lines(&mut self) {
-        while self.waiting() < QUEUE {
-            let (used, more) = self.session.feed(self.inbox.pending(), &mut self.outbox);
-            self.inbox.consume(used);
-            while let Some(event) = self.session.poll_event() {
-                self.handle(event);
-            }
-            if !more {
-                break;
-            }
-        }
-    }
-
     fn handle(&mut self, event: Event) {
         match event {
             Event::Run(call, next) => {
@@ -220,8 +185,9 @@ impl Server {
             Event::Abort(call) => drop(self.calls.remove(&call)),
             Event::Initialized => {
                 let context = self.context.clone();
+                let due = self.talk.settles_at();
                 self.settle = Some(self.context.executor.spawn(async move {
-                    Timer::after(SETTLE).await;
+                    Timer::at(due).await;
                     context.presence.begin(&context);
                 }));
             }
@@ -232,32 +198,18 @@ impl Server {
         match report {
             Report::Done(call, output) => self.finish(call, &output),
             Report::Progress { call, done, total } => {
-                self.session.progress(call, done, total, &mut self.outbox);
+                self.talk.session.progress(call, done, total, &mut self.talk.outbox);
             }
         }
     }
 
     fn finish(&mut self, call: CallId, output: &Done) {
         self.calls.remove(&call);
-        self.session.finish(call, output, &mut self.outbox);
-    }
-
-    fn wrote(&mut self, count: usize) {
-        self.sent += count;
-        if self.sent == self.outbox.len() {
-            self.outbox.clear();
-            self.sent = 0;
-            if self.outbox.capacity() > KEEP {
-                self.outbox = Vec::new();
-            }
-        } else if self.sent > QUEUE {
-            self.outbox.drain(..self.sent);
-            self.sent = 0;
-        }
+        self.talk.session.finish(call, output, &mut self.talk.outbox);
     }
 
     fn input_ended(&mut self) {
-        self.session.close();
+        self.talk.session.close();
         self.settle = None;
         self.deadline = Some(Instant::now() + GRACE);
     }
@@ -265,16 +217,11 @@ impl Server {
     /// Finishes the line that is half out, so that the client never sees a torn message.
     async fn last_words(&mut self) {
         self.calls.clear();
-        let torn = self.sent > 0 && self.outbox.get(self.sent - 1) != Some(&b'\n');
-        let unsent = self.outbox.get(self.sent..).unwrap_or_default();
-        let Some(end) = unsent.iter().position(|byte| *byte == b'\n').filter(|_| torn) else {
-            return;
-        };
-        let mut rest = unsent.get(..=end).unwrap_or_default();
+        let mut rest = self.talk.torn_rest().to_vec();
         let write = async {
             while !rest.is_empty() {
-                match self.output.write(rest).await {
-                    Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+                match self.output.write(&rest).await {
+                    Ok(count) => drop(rest.drain(..count)),
                     Err(_) => return,
                 }
             }
@@ -318,35 +265,5 @@ impl Signals {
 
     async fn next(&mut self) -> i32 {
         future::pending().await
-    }
-}
-
-/// Who started this process. When that process dies while somebody else still holds the other end
-/// of the input, no end of input tells so.
-struct Parent {
-    #[cfg(unix)]
-    pid: Option<rustix::process::Pid>,
-}
-
-impl Parent {
-    #[cfg(unix)]
-    fn now() -> Self {
-        // A parent that is process 1 cannot die, and is what a process gets that had another.
-        Self { pid: rustix::process::getppid().filter(|pid| !pid.is_init()) }
-    }
-
-    #[cfg(unix)]
-    fn is_gone(&self) -> bool {
-        self.pid.is_some() && rustix::process::getppid() != self.pid
-    }
-
-    #[cfg(not(unix))]
-    const fn now() -> Self {
-        Self {}
-    }
-
-    #[cfg(not(unix))]
-    const fn is_gone(&self) -> bool {
-        false
     }
 }

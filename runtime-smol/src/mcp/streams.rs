@@ -10,6 +10,9 @@
 //! | socket | `MSG_DONTWAIT` on each call, no flag on the shared description; readiness |
 //! | file, terminal, `/dev/null`, anything else | a thread that blocks |
 //!
+//! [`Raw`] is the streams after the move and before any runtime: it reads and writes without waiting
+//! and tells when that is possible, so that a conversation can begin without one.
+//!
 //! Reading and writing are cancel-safe: a dropped future has taken or given nothing.
 
 use std::io;
@@ -22,9 +25,9 @@ use async_io::Async;
 use zcode_mail_core::inbox::Inbox;
 
 /// Bytes read at once: what a pipe holds on Linux.
-const CHUNK: usize = 64 * 1024;
+pub(super) const CHUNK: usize = 64 * 1024;
 
-/// Both directions.
+/// Both directions, driven by readiness or by threads.
 pub(super) struct Streams {
     pub(super) input: Input,
     pub(super) output: Output,
@@ -32,26 +35,126 @@ pub(super) struct Streams {
 
 /// Standard input.
 pub(super) enum Input {
-    /// A pipe.
+    /// A pipe or a socket.
     #[cfg(unix)]
-    Pipe(Async<OwnedFd>, Box<[u8]>),
-    /// A socket.
-    #[cfg(unix)]
-    Socket(Async<OwnedFd>, Box<[u8]>),
+    Ready(Async<Plain>, Box<[u8]>),
     /// Chunks from a thread; closed at the end.
     Thread(Receiver<io::Result<Vec<u8>>>),
 }
 
 /// Standard output.
 pub(super) enum Output {
-    /// A pipe.
+    /// A pipe or a socket.
     #[cfg(unix)]
-    Pipe(Async<OwnedFd>),
-    /// A socket.
-    #[cfg(unix)]
-    Socket(Async<OwnedFd>),
+    Ready(Async<Plain>),
     /// Chunks to a thread, and the outcome of the one it has.
     Thread { chunks: Sender<Vec<u8>>, written: Receiver<io::Result<usize>>, busy: bool },
+}
+
+/// A private descriptor of one direction.
+#[cfg(unix)]
+#[derive(Debug)]
+pub(super) struct Plain {
+    fd: OwnedFd,
+    kind: Kind,
+}
+
+#[cfg(unix)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A pipe under a description of our own, with `O_NONBLOCK`.
+    Pipe,
+    Socket,
+    /// What can only be read and written by waiting.
+    Blocking,
+}
+
+#[cfg(unix)]
+impl std::os::fd::AsFd for Plain {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+#[cfg(unix)]
+impl Plain {
+    fn new(fd: OwnedFd, direction: rustix::fs::OFlags) -> io::Result<Self> {
+        use rustix::fs::{FileType, fstat};
+        Ok(match FileType::from_raw_mode(fstat(&fd)?.st_mode) {
+            FileType::Socket => Self { fd, kind: Kind::Socket },
+            FileType::Fifo => match reopen(&fd, direction) {
+                Some(own) => Self { fd: own, kind: Kind::Pipe },
+                None => Self { fd, kind: Kind::Blocking },
+            },
+            _ => Self { fd, kind: Kind::Blocking },
+        })
+    }
+
+    /// Reads what is there, without waiting unless the kind can only wait.
+    pub(super) fn read(&self, chunk: &mut [u8]) -> io::Result<usize> {
+        use rustix::net::{RecvFlags, recv};
+        again(match self.kind {
+            Kind::Socket => recv(&self.fd, chunk, RecvFlags::DONTWAIT).map(|(got, _)| got),
+            Kind::Pipe | Kind::Blocking => rustix::io::read(&self.fd, chunk),
+        })
+    }
+
+    /// Writes what fits, without waiting unless the kind can only wait.
+    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        use rustix::net::{SendFlags, send};
+        again(match self.kind {
+            Kind::Socket => send(&self.fd, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL),
+            Kind::Pipe | Kind::Blocking => rustix::io::write(&self.fd, bytes),
+        })
+    }
+}
+
+/// The standard streams, moved and not yet driven by anything.
+#[cfg(unix)]
+#[derive(Debug)]
+pub(super) struct Raw {
+    pub(super) input: Plain,
+    pub(super) output: Plain,
+}
+
+#[cfg(unix)]
+impl Raw {
+    /// Takes the standard streams away from everybody else.
+    pub(super) fn take() -> io::Result<Self> {
+        use rustix::fs::{Mode, OFlags, open};
+        use rustix::io::fcntl_dupfd_cloexec;
+        // Above the standard descriptors, so that nothing can land on them.
+        const ABOVE_STANDARD: i32 = 3;
+        let input = fcntl_dupfd_cloexec(rustix::stdio::stdin(), ABOVE_STANDARD)?;
+        let output = fcntl_dupfd_cloexec(rustix::stdio::stdout(), ABOVE_STANDARD)?;
+        let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::stdio::dup2_stdin(&null)?;
+        rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
+        Ok(Self {
+            input: Plain::new(input, OFlags::RDONLY)?,
+            output: Plain::new(output, OFlags::WRONLY)?,
+        })
+    }
+
+    /// Whether both directions can be used without waiting.
+    pub(super) fn never_waits(&self) -> bool {
+        self.input.kind != Kind::Blocking && self.output.kind != Kind::Blocking
+    }
+
+    /// Hands the streams to the runtime.
+    pub(super) fn into_streams(self) -> io::Result<Streams> {
+        let input = match self.input.kind {
+            Kind::Blocking => Input::thread(std::fs::File::from(self.input.fd)),
+            _ => {
+                Input::Ready(Async::new_nonblocking(self.input)?, vec![0; CHUNK].into_boxed_slice())
+            }
+        };
+        let output = match self.output.kind {
+            Kind::Blocking => Output::thread(std::fs::File::from(self.output.fd)),
+            _ => Output::Ready(Async::new_nonblocking(self.output)?),
+        };
+        Ok(Streams { input, output })
+    }
 }
 
 impl Input {
@@ -59,18 +162,8 @@ impl Input {
     pub(super) async fn read(&mut self, inbox: &mut Inbox) -> io::Result<usize> {
         match self {
             #[cfg(unix)]
-            Self::Pipe(pipe, chunk) => {
-                let got = pipe.read_with(|fd| again(rustix::io::read(fd, &mut **chunk))).await?;
-                inbox.extend(chunk.get(..got).unwrap_or_default());
-                Ok(got)
-            }
-            #[cfg(unix)]
-            Self::Socket(socket, chunk) => {
-                use rustix::net::{RecvFlags, recv};
-                let flags = RecvFlags::DONTWAIT;
-                let got = socket
-                    .read_with(|fd| again(recv(fd, &mut **chunk, flags).map(|(got, _)| got)))
-                    .await?;
+            Self::Ready(source, chunk) => {
+                let got = source.read_with(|source| source.read(chunk)).await?;
                 inbox.extend(chunk.get(..got).unwrap_or_default());
                 Ok(got)
             }
@@ -91,13 +184,7 @@ impl Output {
     pub(super) async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             #[cfg(unix)]
-            Self::Pipe(pipe) => pipe.write_with(|fd| again(rustix::io::write(fd, bytes))).await,
-            #[cfg(unix)]
-            Self::Socket(socket) => {
-                use rustix::net::{SendFlags, send};
-                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-                socket.write_with(|fd| again(send(fd, bytes, flags))).await
-            }
+            Self::Ready(sink) => sink.write_with(|sink| sink.write(bytes)).await,
             Self::Thread { chunks, written, busy } => {
                 if !*busy {
                     let chunk = bytes.get(..CHUNK).unwrap_or(bytes).to_vec();
@@ -119,54 +206,6 @@ fn again<T>(result: rustix::io::Result<T>) -> io::Result<T> {
     match result {
         Err(rustix::io::Errno::INTR) => Err(io::ErrorKind::WouldBlock.into()),
         other => other.map_err(io::Error::from),
-    }
-}
-
-#[cfg(unix)]
-impl Streams {
-    /// Takes the standard streams away from everybody else.
-    pub(super) fn take() -> io::Result<Self> {
-        use rustix::fs::{Mode, OFlags, open};
-        use rustix::io::fcntl_dupfd_cloexec;
-        // Above the standard descriptors, so that nothing can land on them.
-        const ABOVE_STANDARD: i32 = 3;
-        let input = fcntl_dupfd_cloexec(rustix::stdio::stdin(), ABOVE_STANDARD)?;
-        let output = fcntl_dupfd_cloexec(rustix::stdio::stdout(), ABOVE_STANDARD)?;
-        let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-        rustix::stdio::dup2_stdin(&null)?;
-        rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
-        Ok(Self { input: Input::of(input)?, output: Output::of(output)? })
-    }
-}
-
-#[cfg(unix)]
-impl Input {
-    fn of(fd: OwnedFd) -> io::Result<Self> {
-        use rustix::fs::{FileType, OFlags, fstat};
-        let chunk = || vec![0; CHUNK].into_boxed_slice();
-        Ok(match FileType::from_raw_mode(fstat(&fd)?.st_mode) {
-            FileType::Socket => Self::Socket(Async::new_nonblocking(fd)?, chunk()),
-            FileType::Fifo => match reopen(&fd, OFlags::RDONLY) {
-                Some(own) => Self::Pipe(Async::new_nonblocking(own)?, chunk()),
-                None => Self::thread(std::fs::File::from(fd)),
-            },
-            _ => Self::thread(std::fs::File::from(fd)),
-        })
-    }
-}
-
-#[cfg(unix)]
-impl Output {
-    fn of(fd: OwnedFd) -> io::Result<Self> {
-        use rustix::fs::{FileType, OFlags, fstat};
-        Ok(match FileType::from_raw_mode(fstat(&fd)?.st_mode) {
-            FileType::Socket => Self::Socket(Async::new_nonblocking(fd)?),
-            FileType::Fifo => match reopen(&fd, OFlags::WRONLY) {
-                Some(own) => Self::Pipe(Async::new_nonblocking(own)?),
-                None => Self::thread(std::fs::File::from(fd)),
-            },
-            _ => Self::thread(std::fs::File::from(fd)),
-        })
     }
 }
 
