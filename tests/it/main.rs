@@ -2,6 +2,7 @@
 
 mod scripted;
 
+mod acceptance;
 mod audit;
 mod binding;
 mod contract;

@@ -44,6 +44,16 @@ fn every_route_but_the_heartbeat_refuses_unknown_and_mistyped_fields() {
         let error = reply.json()["error"].as_str().unwrap().to_owned();
         assert!(error.contains(expected), "{path} {body}: {error}");
     }
+    let relay = |kind: &str, key: &str| json!({"to": "ann", "subject": "s", "body": "b", "relay": kind, "relay_key": key});
+    for (body, named) in [
+        (relay("x", "k"), "relay"),
+        (relay("summary", ""), "relay_key"),
+        (relay("summary", &"k".repeat(161)), "relay_key"),
+    ] {
+        let (status, error) = world.zcode.refused("/api/v1/mail/send", &body);
+        assert_eq!(status, 400, "{body}");
+        assert!(error.contains(named), "{error}");
+    }
     assert_eq!(world.count("SELECT count(*) FROM mails"), 0);
 }
 
@@ -95,6 +105,7 @@ fn errors_speak_english_when_the_gateway_does() {
 fn unknown_routes_and_methods_are_told_as_json() {
     let world = World::new();
     assert_eq!(world.ann.get("/api/v1/nothing").json()["error"], "这里什么都没有");
+    assert_eq!(world.zcode.post("/api/v1/agents/register", &json!({})).status, 404, "singular");
     assert_eq!(world.ann.post("/api/v1/me/permissions", &json!({})).status, 405);
     let page = world.ann.get("/nothing");
     assert_eq!(page.status, 404);

@@ -53,6 +53,22 @@ fn names_then_paths_then_sessions() {
 }
 
 #[test]
+fn an_agent_is_online_for_thirty_seconds_after_its_heartbeat() {
+    let world = World::new();
+    let online =
+        || world.pi.look(&format!("{SUGGEST}?q=zcode"))["suggestions"][0]["online"].clone();
+    assert_eq!(online(), false, "never seen");
+    world.zcode.ok("/api/v1/agent/heartbeat", &json!({}));
+    assert_eq!(online(), true);
+    world.database().execute("UPDATE agents SET last_seen_at = last_seen_at - 30001", []).unwrap();
+    assert_eq!(online(), false);
+    let seen = || world.count("SELECT last_seen_at FROM agents WHERE name = 'zcode'");
+    let before = seen();
+    world.zcode.ok("/api/v1/agent/heartbeat", &json!({}));
+    assert!(seen() > before);
+}
+
+#[test]
 fn a_name_with_a_slip_is_met_with_the_near_ones() {
     let world = World::new();
     assert_eq!(world.pi.look(&format!("{SUGGEST}?q=zcdoe"))["did_you_mean"], json!([]));
