@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 mod accounts;
 mod audit;
@@ -17,11 +17,11 @@ mod settings;
 
 use settings::Data;
 
-use crate::{demo, doctor, install, plugin, service};
+use crate::{demo, doctor, install, plugin, service, support};
 
 /// The operator's program of zcode-mail-bridge.
 #[derive(Debug, Parser)]
-#[command(name = "zcode-mail", version, about, disable_help_subcommand = true)]
+#[command(name = "zcode-mail", version = crate::VERSION, about, disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -46,6 +46,8 @@ enum Command {
     Uninstall(install::UninstallArgs),
     /// Check that everything will work, and say why not.
     Doctor(doctor::DoctorArgs),
+    /// Write one file that helps somebody else to help, without secrets.
+    Support(support::SupportArgs),
     /// Write the plugin to a directory.
     #[command(subcommand)]
     Plugin(plugin::Command),
@@ -74,6 +76,12 @@ impl<E: fmt::Display> From<E> for Failed {
     }
 }
 
+/// The definition of the command line, for completions and man pages.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Reads the process's arguments and runs the command.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -99,6 +107,7 @@ pub fn main() -> ExitCode {
             Ok(false) => return ExitCode::FAILURE,
             Err(reason) => Err(Failed(reason)),
         },
+        Command::Support(args) => support::run(&args, &mut out).map_err(Failed),
         Command::Plugin(command) => plugin::run(&command, &mut out).map_err(Failed::from),
         Command::Demo(args) => play(&args),
     };

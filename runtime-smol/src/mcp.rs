@@ -55,7 +55,7 @@ use zcode_mail_core::tool::Toolbox;
 pub fn main() -> ExitCode {
     if std::env::args().skip(1).any(|arg| arg == "--version" || arg == "-V") {
         // The one line that is no protocol message; nobody speaks the protocol with it.
-        let line = concat!("zcode-mail-mcp ", env!("CARGO_PKG_VERSION"), "\n");
+        let line = format!("zcode-mail-mcp {}\n", crate::VERSION);
         let written = std::io::stdout().write_all(line.as_bytes());
         return if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }

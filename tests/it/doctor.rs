@@ -535,3 +535,47 @@ fn the_troubleshooting_page_explains_every_code_and_no_other() {
     let seeded: BTreeSet<&str> = seeds().iter().map(|(code, _)| *code).collect();
     assert_eq!(seeded, listed, "every code has a seed");
 }
+
+#[test]
+fn a_support_bundle_holds_no_key_mail_question_or_command() {
+    let world = world();
+    let mut setup = Setup::healthy(&world.gateway.url, &world.key);
+    let ask = json!({
+        "question": "MARK-question", "context": "MARK-command rm -rf", "relay_key": "r1",
+    });
+    let url = format!("{}/api/v1/permission/request", world.gateway.url);
+    let bearer = format!("Bearer {}", world.key);
+    let sent = ureq::post(&url)
+        .header("authorization", &bearer)
+        .header("content-type", "application/json")
+        .send(ask.to_string());
+    assert!(sent.is_ok(), "{sent:?}");
+    setup.set("AGENTMAIL_AGENT_SECRET", "MARK-shared-secret");
+    setup.set("HTTPS_PROXY", "http://MARK-user:MARK-pass@proxy");
+    setup.config(|c| {
+        c["model"] = json!({ "main": "MARK-model", "apiKey": "MARK-api-key" });
+        c["hooks"] = json!({ "events": { "Stop": [{ "hooks": [{ "command": "MARK-hook" }] }] } });
+    });
+    grants(&setup, &old_grant().replace("\"s\"", "\"MARK-session\""), 0o600);
+    let bundle = setup.path("bundle.json");
+    let data = world.gateway.data.clone();
+    let args = ["support", "--output", bundle.to_str().unwrap(), "--data", data.to_str().unwrap()];
+    let out = setup.run(&args);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = fs::read_to_string(&bundle).unwrap();
+    assert!(!text.contains("MARK") && !text.contains(&world.key), "{text}");
+    assert_eq!(fs::metadata(&bundle).unwrap().permissions().mode() & 0o777, 0o600);
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["gateway"]["rows"]["users"], 2);
+    assert_eq!(value["findings"][0]["code"], "ZM-403");
+    assert!(value["environment"]["AGENTMAIL_AGENT_KEY"]["characters"].as_u64().unwrap() > 8);
+    assert!(value["configuration"]["plugins"]["dirs"][0].as_str().unwrap().ends_with("current"));
+
+    // A secret that got in another way stops the bundle.
+    setup.set("AGENTMAIL_LANG", "en-MARK-as-a-password");
+    setup.set("MY_PASSWORD", "en-MARK-as-a-password");
+    fs::remove_file(&bundle).unwrap();
+    let out = setup.run(&args);
+    assert!(String::from_utf8_lossy(&out.stderr).contains("MY_PASSWORD"), "{out:?}");
+    assert!(!bundle.exists());
+}
