@@ -12,6 +12,7 @@ use zcode_mail_tests::programs::{Gateway, PATIENCE, operator};
 
 mod asking;
 mod attachments;
+mod attacks;
 mod credentials;
 mod deciding;
 mod decoding;

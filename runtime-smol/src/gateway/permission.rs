@@ -188,6 +188,7 @@ pub(super) fn decide(
     let Taken { decision, note, view_token, how } = taken;
     let request = addressed_to(tx, decider, id)?;
     if request.state == State::Pending {
+        seen::intact(tx, &request)?;
         seen::check(tx, decider, &request, view_token.as_deref())?;
     }
     seen::erase(tx)?;

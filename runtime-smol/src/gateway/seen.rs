@@ -7,10 +7,14 @@
 //! - Mail, lists and pages show the text with its secrets masked (faults row 15). The original is
 //!   given to the deciding person's browser only, on request, which is recorded, and is erased a day
 //!   after the end.
+//! - A row that was changed after the question was asked cannot be decided: the audit record of the
+//!   question holds a seal over it.
 
 use rusqlite::{Connection, OptionalExtension as _};
 use zcode_mail_core::audit::Event;
+use zcode_mail_core::digest::{hex, sha256};
 use zcode_mail_core::lang::Lang;
+use zcode_mail_core::mask::mask;
 use zcode_mail_core::render::{Document, Row, pages};
 
 use super::audit::{self, Entry};
@@ -105,6 +109,55 @@ pub(super) fn check(
     .suggest(said!(
         "先取最后一页（GET /api/v1/me/permissions/ID?page=N），把其中的 view_token 一起提交",
         "get the last page (GET /api/v1/me/permissions/ID?page=N) and send its view_token along"
+    )))
+}
+
+/// What the audit record of a question says about its row: a digest over everything that a person
+/// is shown and that decides where the answer goes.
+pub(super) fn seal(
+    relay_key: Option<&str>,
+    session_id: Option<&str>,
+    question: &str,
+    text: &str,
+) -> String {
+    // JSON keeps the parts apart.
+    let all = serde_json::json!([relay_key, session_id, question, text]).to_string();
+    format!("sha256:{}", hex(&sha256(all.as_bytes())))
+}
+
+/// Refuses a decision about a row that is not as it was when the question was asked: what a person
+/// reads there is not what would run.
+///
+/// # Errors
+///
+/// 409.
+pub(super) fn intact(db: &Connection, request: &Request) -> Result<(), Failure> {
+    let recorded: Option<String> = db
+        .query_row(
+            "SELECT detail FROM audit WHERE subject = ?1 AND event = 'ask'",
+            [&request.id],
+            |row| row.get(0),
+        )
+        .optional()?;
+    let now = seal(
+        request.relay_key.as_deref(),
+        request.session_id.as_deref(),
+        &request.question,
+        request.original.as_ref().unwrap_or(&request.context),
+    );
+    // What is masked is derived from the original, and both are in the row.
+    let masked = request.original.as_ref().is_none_or(|text| mask(text) == request.context);
+    // Questions from before there was a log have no record.
+    if masked && recorded.is_none_or(|recorded| recorded == now) {
+        return Ok(());
+    }
+    Err(Failure::conflict(said!(
+        "请求的内容在提出之后被改动过，不能决定",
+        "the stored request was changed after it was asked and cannot be decided"
+    ))
+    .suggest(said!(
+        "让 Agent 重新发起；用 zcode-mail audit verify 检查数据库",
+        "let the agent ask again; check the database with zcode-mail audit verify"
     )))
 }
 

@@ -91,10 +91,14 @@ pub(in crate::gateway) fn ask(
         ],
     )?;
     let digest = audit::digest_in(&ask.context);
+    let detail = &seen::seal(relay_key, ask.session_id.as_deref(), &question, &ask.context);
     let entry =
-        Entry { event: Event::Ask, who: &asker.name, how: "api", subject: &id, digest, detail: "" };
+        Entry { event: Event::Ask, who: &asker.name, how: "api", subject: &id, digest, detail };
     audit::append(tx, &entry)?;
-    audit::append(tx, &Entry { event: Event::Notify, who: &decider, how: "mail", ..entry })?;
+    audit::append(
+        tx,
+        &Entry { event: Event::Notify, who: &decider, how: "mail", detail: "", ..entry },
+    )?;
     delivery::announce_new_mail(tx, &mail_id)?;
     Ok((changed_state(tx, &id)?, false))
 }
