@@ -27,6 +27,7 @@
 //! | [`audit`] | the hash-chained log as data |
 //! | [`rpc`], [`tool`] | the MCP server and its mail tools |
 //! | [`config`] | settings out of environment variables |
+//! | [`another_runtime`] | how to write a runtime, with one in thirty lines |
 //! | [`lang`] | which of the two languages a text is made in |
 #![no_std]
 
@@ -60,3 +61,6 @@ pub mod sse;
 pub mod strict;
 pub mod time;
 pub mod tool;
+
+#[doc = include_str!("../docs/another-runtime.md")]
+pub mod another_runtime {}
