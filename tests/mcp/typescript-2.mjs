@@ -11,7 +11,7 @@ const calls = await walk({
   list: async () => (await client.listTools()).tools,
   call: (name, args) => client.callTool({ name, arguments: args }),
 });
+const version = client.getNegotiatedProtocolVersion();
 const start = Date.now();
 await client.close();
-const version = client.getNegotiatedProtocolVersion?.() ?? "handshake";
 console.log(`${version}, ${calls} calls, closed in ${Date.now() - start} ms`);

@@ -4,18 +4,21 @@
 //! machine's speed meets all of them alike, and prints medians and ratios.
 
 mod hook;
+mod mcp;
 mod stats;
 mod stream;
 
 use std::process::ExitCode;
 
-const SECTIONS: [(&str, fn()); 6] = [
+const SECTIONS: [(&str, fn()); 8] = [
     ("start", hook::start),
     ("exchange", hook::exchange),
     ("click", hook::click),
     ("wait", hook::wait),
     ("size", hook::size),
     ("stream", stream::throughput),
+    ("mcp", mcp::servers),
+    ("inbox", mcp::inbox),
 ];
 
 fn main() -> ExitCode {
