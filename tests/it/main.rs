@@ -27,6 +27,7 @@ mod mcp_gateway;
 mod mcp_process;
 mod plugin;
 mod programs;
+mod readme;
 mod render;
 mod replay;
 mod service;
