@@ -24,8 +24,11 @@ pub fn bin(name: &str) -> PathBuf {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     let dir = DIR.get_or_init(|| {
         let exe = std::env::current_exe().expect("a running test has a path");
-        // target/<profile>/deps/<test>
-        let dir = exe.ancestors().nth(2).expect("tests run from deps/").to_owned();
+        // target/<profile>/deps/<test>, or target/<profile>/<program>
+        let dir = exe.parent().expect("a file has a folder");
+        let dir =
+            if dir.ends_with("deps") { dir.parent().expect("deps has a parent") } else { dir };
+        let dir = dir.to_owned();
         let profile = match dir.file_name().and_then(OsStr::to_str) {
             Some("debug") | None => "dev",
             Some(other) => other,

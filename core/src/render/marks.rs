@@ -14,7 +14,6 @@ use core::fmt::Write as _;
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 use unicode_script::{Script, UnicodeScript as _};
-use unicode_security::confusable_detection::skeleton;
 
 /// Opens a mark.
 pub const OPEN: char = '⟦';
@@ -443,11 +442,13 @@ fn imitates(c: char) -> Option<char> {
     if let 0xff01..=0xff5e = u32::from(c) {
         return char::from_u32(u32::from(c) - 0xfee0);
     }
-    let mut buffer = [0; 4];
-    let mut shape = skeleton(c.encode_utf8(&mut buffer));
-    let first = shape.next()?;
-    (first.is_ascii_graphic() && shape.all(|c| c.is_ascii_graphic())).then_some(first)
+    let at = IMITATIONS.binary_search_by_key(&c, |(imitation, _)| *imitation).ok()?;
+    Some(IMITATIONS[at].1)
 }
+
+/// Characters and the first of the printable ASCII characters that they look like, in order; made by
+/// `build.rs` from the confusables of UTS 39.
+const IMITATIONS: &[(char, char)] = &include!(concat!(env!("OUT_DIR"), "/imitations.rs"));
 
 struct Writer {
     segments: Vec<Segment>,
