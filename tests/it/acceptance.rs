@@ -132,13 +132,85 @@ const GATEWAY: [(&str, &str); 77] = [
     ("9.18", "gateway::asking::a_plan_session_asks_nobody"),
 ];
 
+/// The mail server's part of each row: clause, test.
+const MAIL: [(&str, &str); 50] = [
+    ("I-2", "mcp_gateway::a_refusal_is_told_with_its_reason_and_not_repeated"),
+    ("B-1.1", "mcp_gateway::without_any_key_one_is_made_stored_privately_and_printed_once"),
+    (
+        "B-1.1",
+        "mcp_gateway::the_environments_key_goes_before_the_file_and_the_file_before_the_secret",
+    ),
+    ("B-1.2", "mcp_gateway::the_first_call_registers_and_a_heartbeat_follows_at_once"),
+    ("B-1.3", "mcp_gateway::the_first_call_registers_and_a_heartbeat_follows_at_once"),
+    ("B-2.1", "mcp_gateway::a_gateway_that_fails_at_registering_costs_no_word_and_no_call"),
+    ("B-2.5", "mcp_gateway::a_gateway_that_fails_at_registering_costs_no_word_and_no_call"),
+    ("B-2.6", "mcp_gateway::the_first_call_registers_and_a_heartbeat_follows_at_once"),
+    ("B-2.U", "mcp_gateway::a_field_that_the_gateway_does_not_know_is_left_out_from_then_on"),
+    ("T-1", "mcp_real::the_inbox_marks_exactly_what_it_lists_and_all_marks_nothing"),
+    ("T-1.1", "mcp::golden::reading"),
+    ("T-1.2", "mcp::golden::reading"),
+    ("T-1.3", "mcp_real::the_inbox_marks_exactly_what_it_lists_and_all_marks_nothing"),
+    ("T-1.d", "mcp_gateway::the_first_call_registers_and_a_heartbeat_follows_at_once"),
+    (
+        "T-2",
+        "mcp_real::an_answer_joins_the_session_with_file_and_proposal_and_the_text_stays_clean",
+    ),
+    ("T-3", "mcp_files::twenty_five_megabytes_go_up_and_come_down_bit_for_bit_in_little_memory"),
+    ("T-3/4n", "mcp::golden::the_list_and_the_guide"),
+    ("T-4", "mcp_files::a_file_goes_up_as_one_part_and_its_id_comes_back"),
+    ("T-5", "mcp_real::addresses_are_found_step_by_step_and_deliver"),
+    ("T-6", "mcp_gateway::a_stored_key_never_goes_to_another_host_on_the_models_word"),
+    ("T-7", "mcp::golden::the_list_and_the_guide"),
+    ("T-8", "mcp_real::addresses_are_found_step_by_step_and_deliver"),
+    ("T-9", "mcp_real::addresses_are_found_step_by_step_and_deliver"),
+    ("T-10", "mcp_real::addresses_are_found_step_by_step_and_deliver"),
+    (
+        "T-11",
+        "mcp_real::an_answer_joins_the_session_with_file_and_proposal_and_the_text_stays_clean",
+    ),
+    (
+        "T-12",
+        "mcp_real::an_answer_joins_the_session_with_file_and_proposal_and_the_text_stays_clean",
+    ),
+    (
+        "T-13",
+        "mcp_real::an_answer_joins_the_session_with_file_and_proposal_and_the_text_stays_clean",
+    ),
+    ("T-13.1", "mcp::scripts_keep_every_law_of_the_arguments"),
+    ("T-13.3", "mcp::golden::sending"),
+    (
+        "T-13.4",
+        "mcp_real::an_answer_joins_the_session_with_file_and_proposal_and_the_text_stays_clean",
+    ),
+    ("T-13.5", "mcp::golden::sending"),
+    ("T-names", "mcp::golden::the_list_and_the_guide"),
+    ("D-7.1", "mcp_gateway::a_gateway_that_fails_at_registering_costs_no_word_and_no_call"),
+    ("D-7.3", "mcp_gateway::only_what_changes_nothing_is_tried_again_and_only_so_often"),
+    ("D-7.4", "mcp_process::nothing_happens_at_start"),
+    ("W-5", "mcp_real::odd_texts_come_through_as_they_are"),
+    ("W-5.1", "mcp::scripts_keep_every_law_of_the_arguments"),
+    ("W-5.3", "mcp::scripts_keep_every_law_of_the_arguments"),
+    ("W-8", "mcp_files::a_file_goes_up_as_one_part_and_its_id_comes_back"),
+    ("W-9.400", "mcp_gateway::a_refusal_is_told_with_its_reason_and_not_repeated"),
+    ("W-9.401", "mcp_gateway::a_key_that_is_refused_is_said_once_and_stops_the_heartbeats"),
+    ("W-9.403", "mcp_gateway::a_refusal_is_told_with_its_reason_and_not_repeated"),
+    ("W-9.404", "mcp_real::a_wrong_alias_is_told_and_opens_nothing"),
+    ("W-9.413", "mcp_gateway::a_refusal_is_told_with_its_reason_and_not_repeated"),
+    ("W-9.429", "mcp_gateway::a_refusal_is_told_with_its_reason_and_not_repeated"),
+    ("W-9.5xx", "mcp_gateway::only_what_changes_nothing_is_tried_again_and_only_so_often"),
+    ("N-1", "mcp::golden::the_list_and_the_guide"),
+    ("N-5", "mcp::scripts_keep_every_law_of_the_arguments"),
+    ("N-7", "mcp_gateway::the_first_call_registers_and_a_heartbeat_follows_at_once"),
+    ("N-8", "mcp_gateway::a_refusal_is_told_with_its_reason_and_not_repeated"),
+];
+
 #[test]
 fn every_test_of_the_table_exists() {
     let exe = std::env::current_exe().unwrap();
     let out = std::process::Command::new(exe).arg("--list").output().unwrap();
     let list = String::from_utf8(out.stdout).unwrap();
     let tests: Vec<_> = list.lines().filter_map(|line| line.strip_suffix(": test")).collect();
-    for (row, test) in GATEWAY {
+    for (row, test) in GATEWAY.into_iter().chain(MAIL) {
         assert!(tests.contains(&test), "{row} names {test}, which does not exist");
     }
 }

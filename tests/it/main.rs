@@ -25,6 +25,7 @@ mod mcp;
 mod mcp_files;
 mod mcp_gateway;
 mod mcp_process;
+mod mcp_real;
 mod plugin;
 mod programs;
 mod readme;

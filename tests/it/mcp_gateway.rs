@@ -363,3 +363,48 @@ fn a_proxy_is_used_for_other_hosts_and_never_for_this_one() {
     assert_eq!(seen.line, "GET http://mail.invalid:8180/x/api/v1/agent/contacts");
     assert_eq!(seen.headers["host"], "mail.invalid:8180");
 }
+
+#[test]
+fn a_field_that_the_gateway_does_not_know_is_left_out_from_then_on() {
+    let gateway = Mailbox::start_raw(|seen| match seen.line.as_str() {
+        "POST /api/v1/agent/heartbeat" => {
+            Answer::json(200, r#"{"status":"ok","unknown_fields":["mode_enforcement"]}"#)
+        }
+        _ => Answer::json(200, "{}"),
+    });
+    let mut server = Setup::new(&gateway.url).set("AGENTMAIL_LOG", "info").start();
+    let _ = server.text("list_contacts", &json!({}));
+    let first = gateway.nth("POST /api/v1/agent/heartbeat", 0);
+    assert_eq!(first.json(), json!({"mode_enforcement": "advisory"}));
+    // Connecting again beats at once; the first answer may still be on its way then.
+    let left_out = (1..50).any(|n| {
+        let (text, is_error) = server.text("connect_to_server", &json!({}));
+        assert!(!is_error, "{text}");
+        gateway.nth("POST /api/v1/agent/heartbeat", n).json() == json!({})
+    });
+    assert!(left_out);
+    server.close();
+    let (_, stderr) = server.wait();
+    assert!(stderr.contains("does not know mode_enforcement"), "{stderr}");
+}
+
+#[test]
+fn https_is_spoken_with_the_authority_that_the_settings_name_and_no_other() {
+    use zcode_mail_tests::fakes::tls::{fixture, front};
+    let gateway = Mailbox::start_raw(|_| {
+        let close = ("connection", "close".to_owned());
+        Answer::Reply(200, vec![close], b"{}".to_vec())
+    });
+    let url = front(&gateway.url);
+    let trusting = Setup::new(&url).set("AGENTMAIL_CA_FILE", &fixture("ca.pem"));
+    let (text, is_error) = trusting.start().text("list_contacts", &json!({}));
+    assert!(!is_error, "{text}");
+    assert_eq!(gateway.nth("GET", 0).headers["authorization"], "Bearer am_test");
+    let before = gateway.seen().len();
+    for authority in [String::new(), fixture("other-ca.pem"), fixture("missing.pem")] {
+        let setup = Setup::new(&url).set("AGENTMAIL_CA_FILE", &authority);
+        let (text, is_error) = setup.start().text("list_contacts", &json!({}));
+        assert!(is_error && text.contains("TLS with the gateway failed"), "{authority}: {text}");
+    }
+    assert_eq!(gateway.seen().len(), before, "a key went to a host without a trusted certificate");
+}

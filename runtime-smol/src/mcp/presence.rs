@@ -37,6 +37,8 @@ pub(super) struct Presence {
     target: RefCell<Option<Rc<Target>>>,
     trouble: RefCell<Option<String>>,
     task: RefCell<Option<Task<()>>>,
+    /// The gateway named `mode_enforcement` among the fields it does not know (`B-2.U`).
+    no_enforcement: Cell<bool>,
 }
 
 impl Presence {
@@ -67,7 +69,10 @@ impl Presence {
     /// Goes on with another gateway, at which this process has just registered.
     pub(super) async fn settle(&self, context: &Context, target: Rc<Target>) {
         self.begun.set(true);
-        self.target.replace(Some(target.clone()));
+        let before = self.target.replace(Some(target.clone()));
+        if before.is_none_or(|before| before.base != target.base) {
+            self.no_enforcement.set(false);
+        }
         self.trouble.replace(None);
         // Nobody waits for a registration that another one overtook.
         let _ = self.tried.set(()).await;
@@ -118,7 +123,7 @@ pub(super) async fn register(context: &Context, target: &Target) -> Result<Strin
 
 /// Heartbeats until a refusal.
 async fn beat(context: &Context, target: &Target, mut registered: bool) {
-    let mut enforcement = Some(Enforcement::Advisory);
+    let no_enforcement = &context.presence.no_enforcement;
     loop {
         if !registered {
             match register(context, target).await {
@@ -131,13 +136,13 @@ async fn beat(context: &Context, target: &Target, mut registered: bool) {
             let request = heartbeat::Request {
                 platform_sessions: None,
                 models: None,
-                mode_enforcement: enforcement,
+                mode_enforcement: (!no_enforcement.get()).then_some(Enforcement::Advisory),
             };
             let answer = context.client.exchange(target, &request.request()).await;
             match heartbeat::Request::parse(answer.outcome()) {
                 Ok(beat) if beat.unknown_fields.iter().any(|name| name == "mode_enforcement") => {
                     context.log.info("the gateway does not know mode_enforcement; leaving it out");
-                    enforcement = None;
+                    no_enforcement.set(true);
                 }
                 Err(error) if error.status() == Some(401) => {
                     return refused(context, target, &error);
