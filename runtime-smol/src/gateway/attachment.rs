@@ -16,20 +16,26 @@ use std::time::Duration;
 use std::{fs, io};
 
 use axum::body::Body;
+use axum::extract::multipart::Field;
 use axum::extract::{FromRequest as _, Multipart, Request};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_lite::{AsyncReadExt as _, AsyncWriteExt as _, FutureExt as _};
 use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, StatusCode};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rusqlite::{Connection, OptionalExtension as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::body::{DRAIN_LIMIT, DRAIN_TIME, drain};
 use super::failure::{Failure, said};
 use super::store::Tx;
-use super::{Gateway, log, secret};
+use super::{Gateway, secret};
+
+mod name;
+mod sweep;
+
+pub(super) use sweep::sweep_for_ever;
 
 /// Largest attachment in bytes when `AGENTMAIL_MAX_ATTACHMENT_BYTES` does not say.
 pub const DEFAULT_LIMIT: u64 = zcode_mail_core::api::attachment::MAX_BYTES;
@@ -37,12 +43,6 @@ pub const DEFAULT_LIMIT: u64 = zcode_mail_core::api::attachment::MAX_BYTES;
 const FRAME_LIMIT: u64 = 64 * 1024;
 /// How long a client may pause within an upload.
 const PAUSE: Duration = Duration::from_secs(60);
-/// How long a file may wait for its mail, milliseconds.
-const ORPHAN_AGE: i64 = 24 * 3600 * 1000;
-/// How often orphans are looked for.
-const SWEEP_EVERY: Duration = Duration::from_secs(3600);
-/// Longest file name that is kept, in bytes: what file systems take.
-const NAME_LIMIT: usize = 255;
 /// Attachments of one mail.
 const PER_MAIL: usize = 50;
 /// Bytes read from a file at once.
@@ -141,6 +141,7 @@ pub(super) async fn upload(
     let announced =
         request.headers().get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: u64| length > limit + FRAME_LIMIT) {
+        drain(request.into_body()).await;
         return Err(too_large(limit));
     }
     let mut form = Multipart::from_request(request, &()).await.map_err(|_| not_multipart())?;
@@ -148,7 +149,7 @@ pub(super) async fn upload(
     let Some(mut field) = field.filter(|field| field.name() == Some("file")) else {
         return Err(not_multipart());
     };
-    let filename = kept_name(field.file_name().unwrap_or_default());
+    let filename = name::kept(field.file_name().unwrap_or_default());
     let content_type = field.content_type().unwrap_or("application/octet-stream").to_owned();
     let id = secret::id()?;
     let incoming = Incoming(gateway.shelf.incoming(&id));
@@ -157,6 +158,7 @@ pub(super) async fn upload(
     while let Some(chunk) = in_time(field.chunk()).await?.map_err(|_| broken())? {
         size += chunk.len() as u64;
         if size > limit {
+            drain_field(field).await;
             return Err(too_large(limit));
         }
         digest.update(&chunk);
@@ -199,54 +201,8 @@ pub(super) async fn download(
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     headers.insert(CONTENT_LENGTH, HeaderValue::from(size));
-    headers.insert(CONTENT_DISPOSITION, disposition(&filename));
+    headers.insert(CONTENT_DISPOSITION, name::disposition(&filename));
     Ok((StatusCode::OK, headers, Body::from_stream(chunks)).into_response())
-}
-
-/// Removes, now and every hour, what was uploaded and never sent.
-pub(super) async fn sweep_for_ever(store: super::Store, shelf: Shelf) {
-    loop {
-        if let Err(failure) = sweep(&store, &shelf).await {
-            let cause = failure.cause.as_deref().unwrap_or(&failure.message.en);
-            log::line(format_args!("sweeping attachments: {cause}"));
-        }
-        smol::Timer::after(SWEEP_EVERY).await;
-    }
-}
-
-async fn sweep(store: &super::Store, shelf: &Shelf) -> Result<(), Failure> {
-    let orphans = store
-        .write(|tx| {
-            let before = tx.now() - ORPHAN_AGE;
-            let mut statement = tx.prepare(
-                "DELETE FROM attachments WHERE created_at < ?1 AND id NOT IN
-                   (SELECT attachment_id FROM mail_attachments) RETURNING sha256",
-            )?;
-            let rows = statement.query_map([before], |row| row.get(0))?;
-            Ok(rows.collect::<Result<Vec<String>, _>>()?)
-        })
-        .await?;
-    if orphans.is_empty() {
-        return Ok(());
-    }
-    log::line(format_args!("removed {} attachments that no mail took", orphans.len()));
-    let shelf = shelf.clone();
-    store
-        .write(move |tx| {
-            for sha256 in orphans {
-                let used: bool = tx.query_row(
-                    "SELECT EXISTS (SELECT 1 FROM attachments WHERE sha256 = ?1)",
-                    [&sha256],
-                    |row| row.get(0),
-                )?;
-                if !used {
-                    // A file that is gone already is what was wanted.
-                    let _ = fs::remove_file(shelf.stored(&sha256));
-                }
-            }
-            Ok(())
-        })
-        .await
 }
 
 /// A file that is removed unless it was moved to its place.
@@ -307,6 +263,23 @@ fn visible(db: &Connection, name: &str, id: &str) -> Result<(String, u64, String
         })
 }
 
+/// [`drain`] for what is left of a part.
+async fn drain_field(mut field: Field<'_>) {
+    let rest = async {
+        let mut left = DRAIN_LIMIT;
+        while let Ok(Some(chunk)) = field.chunk().await {
+            left = left.saturating_sub(chunk.len());
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    rest.or(async {
+        smol::Timer::after(DRAIN_TIME).await;
+    })
+    .await;
+}
+
 async fn in_time<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     async { Ok(work.await) }
         .or(async {
@@ -317,42 +290,6 @@ async fn in_time<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
             ))
         })
         .await
-}
-
-/// The last component of a name, cut to what file systems take; "attachment" for none.
-fn kept_name(name: &str) -> String {
-    let base = name.rsplit(['/', '\\']).next().unwrap_or_default();
-    let clean: String = base.chars().filter(|c| !c.is_control()).collect();
-    let cut = &clean[..clean.floor_char_boundary(NAME_LIMIT)];
-    match cut.trim() {
-        "" | "." | ".." => "attachment".to_owned(),
-        kept => kept.to_owned(),
-    }
-}
-
-/// `Content-Disposition` of RFC 6266: a name in ASCII for old clients, the true one encoded.
-fn disposition(filename: &str) -> HeaderValue {
-    // The characters of `attr-char` in RFC 5987.
-    const KEEP: &AsciiSet = &NON_ALPHANUMERIC
-        .remove(b'!')
-        .remove(b'#')
-        .remove(b'$')
-        .remove(b'&')
-        .remove(b'+')
-        .remove(b'-')
-        .remove(b'.')
-        .remove(b'^')
-        .remove(b'_')
-        .remove(b'`')
-        .remove(b'|')
-        .remove(b'~');
-    let plain: String = filename
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || "-_. ".contains(c) { c } else { '_' })
-        .collect();
-    let encoded = utf8_percent_encode(filename, KEEP);
-    let value = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}");
-    HeaderValue::from_str(&value).unwrap_or(HeaderValue::from_static("attachment"))
 }
 
 fn hex(digest: Sha256) -> String {
@@ -388,39 +325,4 @@ fn broken() -> Failure {
 
 fn disk(error: &io::Error) -> Failure {
     Failure::internal(format!("attachments: {error}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_keep_their_last_component_and_no_control_characters() {
-        for (given, kept) in [
-            ("报告.pdf", "报告.pdf"),
-            ("../../etc/passwd", "passwd"),
-            ("C:\\x\\y.txt", "y.txt"),
-            ("a\r\nb\u{0}.txt", "ab.txt"),
-            ("..", "attachment"),
-            ("", "attachment"),
-            ("x/", "attachment"),
-            (" ", "attachment"),
-        ] {
-            assert_eq!(kept_name(given), kept, "{given:?}");
-        }
-        assert_eq!(kept_name(&"会".repeat(100)).len(), 255);
-    }
-
-    #[test]
-    fn the_header_is_ascii_and_carries_the_true_name() {
-        let value = disposition("a \"b\" 会\u{202e}.pdf");
-        let text = value.to_str().unwrap();
-        assert_eq!(
-            text,
-            "attachment; filename=\"a _b_ __.pdf\"; \
-             filename*=UTF-8''a%20%22b%22%20%E4%BC%9A%E2%80%AE.pdf"
-        );
-        let read = zcode_mail_core::api::attachment::disposition_name(text);
-        assert_eq!(read.as_deref(), Some("a \"b\" 会\u{202e}.pdf"));
-    }
 }

@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use async_channel::{Receiver, Sender, TrySendError};
+use async_channel::{Receiver, Sender};
 
 /// Events that wait for one slow stream before it is cut off: one full replay's worth.
 const STREAM_QUEUE: usize = 256;
@@ -88,7 +88,8 @@ impl Hub {
         if streams.len() >= STREAMS_PER_RECIPIENT {
             return Err(Refused::TooMany);
         }
-        let (queue, events) = async_channel::bounded(STREAM_QUEUE);
+        // Unbounded queues grow with what waits; a bounded one would hold its whole size while idle.
+        let (queue, events) = async_channel::unbounded();
         streams.push(Stream { number, queue, cut });
         drop(table);
         Ok(Subscription { hub: Arc::clone(self), recipient: recipient.to_owned(), number, events })
@@ -99,14 +100,13 @@ impl Hub {
         let mut table = self.lock();
         for announcement in announcements {
             let Some(streams) = table.streams.get_mut(&announcement.recipient) else { continue };
-            streams.retain(|stream| match stream.queue.try_send(announcement.clone()) {
-                Ok(()) => true,
-                Err(TrySendError::Full(_)) => {
+            streams.retain(|stream| {
+                if stream.queue.len() >= STREAM_QUEUE {
                     stream.queue.close();
                     stream.cut.close();
-                    false
+                    return false;
                 }
-                Err(TrySendError::Closed(_)) => false,
+                stream.queue.try_send(announcement.clone()).is_ok()
             });
         }
     }
