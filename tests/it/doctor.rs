@@ -11,7 +11,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use zcode_mail_tests::programs::{Gateway, PATIENCE, Running, bin, operator};
+use zcode_mail_tests::programs::{Gateway, PATIENCE, Running, bin};
 
 /// A healthy installation that a test then harms.
 struct Setup {
@@ -432,7 +432,6 @@ fn every_seeded_mistake_has_its_own_code() {
     for (number, (code, seed)) in seeds().into_iter().enumerate() {
         let mut setup = Setup::healthy(&world.gateway.url, &world.key);
         seed(&mut setup, &world);
-        wait_for_gateways(code, &world);
         let report = setup.report(&[]);
         let found = codes(&report);
         assert!(found.contains(code), "seed {number}, {code}: {report:#}");
@@ -444,14 +443,6 @@ fn every_seeded_mistake_has_its_own_code() {
         named.insert(code);
     }
     assert!(named.len() >= 25, "{}", named.len());
-}
-
-/// The second gateway of its seed has to be visible before the check looks.
-fn wait_for_gateways(code: &str, world: &World) {
-    if code == "ZM-306" {
-        // An operator command on the same data ends only when the database is free to it.
-        let _ = operator(&world.gateway.data, &["agent-key", "list"]);
-    }
 }
 
 #[test]

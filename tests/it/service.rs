@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -55,7 +56,7 @@ impl Host {
         let dir = TempDir::new().unwrap();
         let tools = dir.path().join("tools");
         fs::create_dir(&tools).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         script(&tools.join("systemctl"), SYSTEMCTL);
         script(&tools.join("journalctl"), "#!/bin/sh\ncat \"$(dirname \"$0\")/log\"\n");
         Self { dir, port }
@@ -129,6 +130,19 @@ impl Drop for Host {
     fn drop(&mut self) {
         let tools = self.path("tools");
         let _ = Command::new(tools.join("systemctl")).arg("stop").status();
+    }
+}
+
+/// A free port that the system gives nobody who asks for any: the tests beside this one do, and a
+/// gateway that is restarted must find its port again.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let start = u16::try_from(std::process::id() % 100).unwrap() * 100;
+    loop {
+        let port = 20_000 + (start + NEXT.fetch_add(1, Ordering::Relaxed)) % 10_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
     }
 }
 
