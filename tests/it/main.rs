@@ -15,6 +15,7 @@ mod hook_event;
 mod hook_failures;
 mod hook_files;
 mod hook_hosts;
+mod hook_interleavings;
 mod hook_machine;
 mod hook_process;
 mod install;

@@ -151,7 +151,7 @@ pub struct Setup<'a> {
 }
 
 /// The machine. See the module for its contract.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Machine {
     // Fixed at the start.
     ask: Ask,
@@ -180,14 +180,14 @@ pub struct Machine {
     queue: VecDeque<Output>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Stream {
     Down { retry_at: Millis },
     Opening { id: StreamId, until: Millis },
     Open { id: StreamId, since: Millis, heard: Millis },
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Asking {
     /// Ask at this instant, once the stream is open or the question was taken before.
     Idle {
@@ -200,20 +200,20 @@ enum Asking {
     },
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Accepted {
     request_id: Option<String>,
     mail_id: Option<String>,
 }
 
 /// The gateway does not serve since then.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Trouble {
     since: Millis,
     cause: String,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Ending {
     verdict: Verdict,
     until: Millis,
