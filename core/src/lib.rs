@@ -24,6 +24,7 @@
 //! | [`exact`], [`digest`] | a tool input without loss, and what a decision is bound to |
 //! | [`render`], [`mask`] | what a person is shown, whole and without secrets |
 //! | [`shell`], [`operands`], [`hints`] | a command line, the files it runs, what to look at twice |
+//! | [`scope`] | how far a lasting approval reaches |
 //! | [`audit`] | the hash-chained log as data |
 //! | [`rpc`], [`tool`] | the MCP server and its mail tools |
 //! | [`config`] | settings out of environment variables |
@@ -56,6 +57,7 @@ pub mod operands;
 pub mod relay_key;
 pub mod render;
 pub mod rpc;
+pub mod scope;
 pub mod shell;
 pub mod sse;
 pub mod strict;

@@ -153,6 +153,18 @@ fn is_python(name: &str) -> bool {
 /// Commands that run the rest of their words, with nothing in between.
 const PREFIXES: [&str; 7] = ["sudo", "env", "nohup", "exec", "command", "time", "builtin"];
 
+/// Whether the program `name` runs further programs that its arguments name: interpreters,
+/// wrappers and the like. An approval of a command that merely begins with it would cover all.
+#[must_use]
+pub fn runs_others(name: &str) -> bool {
+    const WRAPPERS: [&str; 14] = [
+        "flock", "timeout", "nice", "ionice", "setsid", "stdbuf", "strace", "ltrace", "doas",
+        "chronic", "unbuffer", "busybox", "toybox", "cmd",
+    ];
+    let name = base(name);
+    PREFIXES.contains(&name) || WRAPPERS.contains(&name) || program(name).is_some()
+}
+
 #[derive(Default)]
 struct Finder {
     found: Operands,

@@ -12,6 +12,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 mod accounts;
 mod audit;
+mod grants;
 mod serve;
 mod settings;
 
@@ -37,6 +38,9 @@ enum Command {
     /// Make, register, list and revoke the keys of agents.
     #[command(subcommand)]
     AgentKey(accounts::AgentKey),
+    /// Show, explain and end the gateway's lasting approvals.
+    #[command(subcommand)]
+    Grants(grants::Grants),
     /// Check or write out the gateway's audit log.
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -99,6 +103,7 @@ pub fn main() -> ExitCode {
         Command::Gateway(args) => serve::run(args),
         Command::User(command) => accounts::user(command),
         Command::AgentKey(command) => accounts::agent_key(command),
+        Command::Grants(command) => grants::run(command),
         Command::Audit(command) => audit::run(command),
         Command::Install(args) => install::install(&args, &mut out).map_err(Failed::from),
         Command::Uninstall(args) => install::uninstall(&args, &mut out).map_err(Failed::from),

@@ -30,6 +30,7 @@ mod delivery;
 mod discovery;
 mod event;
 pub mod failure;
+pub mod grant;
 mod guard;
 mod hub;
 mod human;

@@ -17,6 +17,7 @@ mod credentials;
 mod deciding;
 mod decoding;
 mod discovering;
+mod granting;
 mod mailing;
 mod operating;
 mod page;

@@ -20,6 +20,7 @@ use super::agent::mail::{InboxQuery, forward_body, mail_ids};
 use super::auth::UserCaller;
 use super::body::Json;
 use super::failure::{Failure, said};
+use super::grant::{self, Wish};
 use super::permission::{self, Filter, Request};
 use super::server::Connection;
 use super::{Gateway, attachment, audit, delivery, log, reading, seen, stamp, stream};
@@ -35,6 +36,7 @@ pub(super) fn routes() -> Router<Arc<Gateway>> {
         .route("/api/v1/me/permissions", get(permissions))
         .route("/api/v1/me/permissions/{id}", get(permission))
         .route("/api/v1/me/permissions/{id}/decide", post(decide))
+        .route("/api/v1/me/permissions/{id}/grant", post(give_grant))
         .route("/api/v1/me/mail/send", post(send))
         .route("/api/v1/me/mail/inbox", get(inbox))
         .route("/api/v1/me/mail/read", post(read))
@@ -181,6 +183,33 @@ async fn decide(
     let request = decided?;
     log::line(format_args!("request {} decided by {}", request.id, request.decider));
     Ok(json_response(request_json(&request).to_string()))
+}
+
+/// A decision that lasts: `{"minutes"?, "uses"?, "prefix"?: [word], "denies"?, "view_token"?}`.
+async fn give_grant(
+    State(gateway): State<Arc<Gateway>>,
+    caller: UserCaller,
+    Path(id): Path<String>,
+    Json(body): Json,
+) -> Result<Response, Failure> {
+    let mut fields = Fields::parse(&body)?;
+    let wish = Wish {
+        minutes: fields.opt_int("minutes")?,
+        uses: fields.opt_int("uses")?,
+        prefix: fields.opt_string_array("prefix")?,
+        denies: fields.opt_bool("denies")?.unwrap_or_default(),
+    };
+    let view_token = fields.opt_string("view_token")?;
+    fields.finish()?;
+    let (name, request) = (caller.name.clone(), id.clone());
+    let given = gateway
+        .store
+        .write(move |tx| grant::give(tx, &name, &request, &wish, view_token, "api"))
+        .await;
+    if let Err(failure) = &given {
+        audit::refused(&gateway, &caller.name, "api", &id, failure).await;
+    }
+    Ok(json_response(request_json(&given?).to_string()))
 }
 
 async fn send(

@@ -7,6 +7,7 @@
 //! | `/approvals`, `/approvals/list` | what waits, newest first; the list alone for the script |
 //! | `/approvals/history` | what ended |
 //! | `/approvals/{id}` | one request in full, by pages; `POST` decides it |
+//! | `/approvals/{id}/grant` | `POST`: an approval with an end |
 //! | `/approvals/{id}/reveal` | `POST`: the text without masks |
 //! | `/language` | the language switch |
 //! | `/assets/…` | style, script, icon |
@@ -54,6 +55,7 @@ pub(super) fn routes() -> Router<Arc<Gateway>> {
         .route("/approvals/history", get(approvals::history))
         .route("/approvals/{id}", get(approvals::one).post(approvals::decide))
         .route("/approvals/{id}/reveal", post(approvals::reveal))
+        .route("/approvals/{id}/grant", post(approvals::give_grant))
         .route("/assets/{name}", get(assets::serve))
 }
 

@@ -206,6 +206,33 @@ pub(super) fn decide(
             "decision must be exactly one of: {options}"
         )));
     }
+    settle(tx, &request, decision, note, how)
+}
+
+/// The requests of `agent` in a session that wait for `decider`, oldest first.
+pub(super) fn waiting(
+    db: &Connection,
+    session: &str,
+    agent: &str,
+    decider: &str,
+) -> Result<Vec<Request>, Failure> {
+    let mut statement = db.prepare(&format!(
+        "SELECT {COLUMNS} FROM {TABLES} WHERE r.session_id = ?1 AND r.agent_name = ?2
+           AND r.decider = ?3 AND r.status = 'pending' ORDER BY r.created_at, r.id"
+    ))?;
+    let rows = statement.query_map((session, agent, decider), Request::from_row)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Makes a decision of the request's decider stand: the row, the mail, the record, the event.
+pub(super) fn settle(
+    tx: &mut Tx<'_>,
+    request: &Request,
+    decision: &str,
+    note: &str,
+    how: &str,
+) -> Result<Request, Failure> {
+    let (id, decider) = (request.id.as_str(), request.decider.as_str());
     let changed = tx.execute(
         "UPDATE permission_requests
          SET status = 'decided', decision = ?3, note = ?4, decided_by = ?2, ended_at = ?5

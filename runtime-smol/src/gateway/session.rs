@@ -13,7 +13,7 @@ use zcode_mail_core::mode::PermissionMode;
 
 use super::failure::{Failure, said};
 use super::store::Tx;
-use super::{delivery, discovery, permission};
+use super::{delivery, discovery, grant, permission};
 
 /// Longest title that a platform may write back, in bytes.
 const TITLE_LIMIT: usize = 1024;
@@ -186,6 +186,7 @@ pub(super) fn archive(tx: &mut Tx<'_>, owner: &str, id: &str) -> Result<Value, F
     )?;
     if first == 1 {
         permission::end_with_session(tx, id)?;
+        grant::end_with_session(tx, id)?;
         tx.execute(
             "DELETE FROM relayed_mails WHERE mail_id IN (SELECT id FROM mails WHERE session_id = ?1)",
             [id],

@@ -285,6 +285,11 @@ fn secrets_are_masked_everywhere_and_shown_to_the_deciders_browser_only() {
     again["context"] = context.as_str().into();
     assert_eq!(text(&world.zcode.ok("/api/v1/permission/request", &again), "request_id"), id);
 
+    // No lasting approval keeps the secret.
+    let lasting =
+        world.ann.post(&format!("/api/v1/me/permissions/{id}/grant"), &json!({"minutes": 5}));
+    assert!(lasting.status == 400 && !shown[1].contains("/grant"), "{lasting:?}");
+
     let reveal = format!("/approvals/{id}/reveal");
     assert_eq!(log_in(&world, "bob").form(&reveal, "").status, 404);
     for client in [&world.ann, &world.zcode] {

@@ -208,6 +208,12 @@ impl Gateway {
     pub fn decide(&self, key: &str, decision: &str, note: &str) {
         let event = {
             let mut state = self.shared.lock();
+            // The request is seen a moment before its question is kept.
+            let deadline = Instant::now() + PATIENCE;
+            while !state.questions.contains_key(key) && Instant::now() < deadline {
+                let soon = Duration::from_millis(1);
+                state = self.shared.changed.wait_timeout(state, soon).expect("no test panicked").0;
+            }
             let question = state.questions.get_mut(key).expect("an asked question");
             question.decision = Some((decision.to_owned(), note.to_owned()));
             decision_event(key, question)

@@ -10,11 +10,12 @@ use http::header::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use zcode_mail_core::decision::{ALWAYS, Decision};
 use zcode_mail_core::lifecycle::{State as Stage, Verdict};
-use zcode_mail_core::render::{Kind, Row as TextRow};
+use zcode_mail_core::render::{Kind, Row as TextRow, visible};
 
 use super::super::auth::Proof;
 use super::super::body::FormBody;
 use super::super::failure::{Failure, said};
+use super::super::grant::{self, Wish};
 use super::super::permission::{self, Filter, NOTE_LIMIT, Request, Taken};
 use super::super::{Gateway, audit, log, seen, stamp};
 use super::text::{Text, ago, option_label};
@@ -62,6 +63,10 @@ struct RequestPage<'p> {
     view_token: &'p str,
     /// The short code of the digest.
     code: Option<&'p str>,
+    /// Whether an approval with an end is offered.
+    may_last: bool,
+    /// The beginnings of the command, by words.
+    beginnings: &'p [String],
 }
 
 /// A request as the templates show it.
@@ -194,6 +199,52 @@ pub(super) async fn one(
     show.page(&gateway, &caller).await
 }
 
+#[derive(Deserialize)]
+pub(super) struct GrantForm {
+    #[serde(default)]
+    minutes: String,
+    #[serde(default)]
+    uses: String,
+    /// How many words of the command; zero for every call of the tool.
+    #[serde(default)]
+    words: usize,
+    #[serde(default)]
+    view_token: String,
+}
+
+/// `POST /approvals/{id}/grant`: an approval that lasts until its end.
+pub(super) async fn give_grant(
+    State(gateway): State<Arc<Gateway>>,
+    caller: PageCaller,
+    Path(id): Path<String>,
+    FormBody(form): FormBody<GrantForm>,
+) -> Result<Response, Failure> {
+    let view_token = Some(form.view_token).filter(|token| !token.is_empty());
+    let (name, request) = (caller.name.clone(), id.clone());
+    let given = gateway
+        .store
+        .write(move |tx| {
+            let shown = permission::addressed_to(tx, &name, &request)?;
+            let words = grant::words(&shown);
+            let prefix = words.filter(|_| form.words > 0).map(|mut words| {
+                words.truncate(form.words);
+                words
+            });
+            let number = |text: &str| text.parse().ok();
+            let (minutes, uses) = (number(&form.minutes), number(&form.uses));
+            let wish = Wish { minutes, uses, prefix, denies: false };
+            grant::give(tx, &name, &request, &wish, view_token, "page")
+        })
+        .await;
+    match given {
+        Ok(request) => Ok(Redirect::to(&format!("/approvals/{}", request.id)).into_response()),
+        Err(failure) => {
+            audit::refused(&gateway, &caller.name, "page", &id, &failure).await;
+            Err(failure)
+        }
+    }
+}
+
 /// `POST /approvals/{id}/reveal`: the text without masks, once, to the browser that asks.
 pub(super) async fn reveal(
     State(gateway): State<Arc<Gateway>>,
@@ -293,6 +344,12 @@ impl Show {
             String::new()
         };
         let code = audit::digest_in(&request.context).map(|digest| digest.code());
+        let words = grant::words(&request);
+        let beginnings: Vec<String> = words
+            .iter()
+            .flat_map(|words| (1..=words.len()).map(|n| visible(&words[..n].join(" "))))
+            .collect();
+        let may_last = request.session_id.is_some() && code.is_some() && request.original.is_none();
         let row = Row::new(request, &frame);
         let problem = self.problem.as_ref().map(|failure| failure.message.text(frame.lang));
         let page = RequestPage {
@@ -308,6 +365,8 @@ impl Show {
             decides: is_last,
             view_token: &view_token,
             code: code.as_deref(),
+            may_last,
+            beginnings: &beginnings,
         };
         Ok(render(self.status, &page))
     }

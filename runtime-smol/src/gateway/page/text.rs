@@ -52,6 +52,15 @@ catalogue! {
     Asked => "提出于", "Asked";
     Context => "要执行的内容", "What would run";
     Code => "校验码", "Code";
+    Lasting => "同意，并在限定范围内继续同意…", "Approve, and go on approving within limits…";
+    Reaches => "范围", "Reaches";
+    EveryCall => "这个工具的每次调用（同一目录）", "every call of this tool in this directory";
+    Minutes => "分钟", "Minutes";
+    Uses => "次数", "Uses";
+    ApproveLasting => "限期同意", "Approve until then";
+    LastingHint =>
+        "只对本会话有效；会话归档、到期或用完即止，随时可用 zcode-mail grants revoke 收回。",
+        "For this session only. It ends with its time, its uses or the session, and at any moment by zcode-mail grants revoke.";
     Page => "页", "Page";
     PreviousPage => "上一页", "Previous page";
     NextPage => "下一页", "Next page";

@@ -100,7 +100,9 @@ pub(in crate::gateway) fn ask(
         &Entry { event: Event::Notify, who: &decider, how: "mail", detail: "", ..entry },
     )?;
     delivery::announce_new_mail(tx, &mail_id)?;
-    Ok((changed_state(tx, &id)?, false))
+    let asked = changed_state(tx, &id)?;
+    // A lasting approval or refusal answers at once.
+    Ok((super::super::grant::answer(tx, &asked)?.unwrap_or(asked), false))
 }
 
 fn check(ask: &Ask, options: &[String]) -> Result<(), Failure> {

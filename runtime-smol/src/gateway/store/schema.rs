@@ -5,7 +5,11 @@ use rusqlite::Connection;
 use super::OpenError;
 
 /// Every migration in order; the version of a database is the number of those applied.
-const MIGRATIONS: [&str; 2] = [include_str!("001_initial.sql"), include_str!("002_audit.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("001_initial.sql"),
+    include_str!("002_audit.sql"),
+    include_str!("003_grants.sql"),
+];
 
 /// The schema version that this program reads and writes.
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
