@@ -40,7 +40,8 @@ const NAMED: [&str; 5] = ["AGENTMAIL_", "ZCODE_", "HTTP", "ALL_PROXY", "NO_PROXY
 /// Keys of ZCode's configuration whose values are shown.
 const SHOWN: [&str; 5] = ["enabled", "dirs", "enabledPlugins", "timeoutMs", "maxOutputBytes"];
 /// Tables of the gateway whose rows are counted.
-const TABLES: [&str; 6] = ["users", "agents", "keys", "sessions", "mails", "events"];
+const TABLES: [&str; 8] =
+    ["users", "agents", "keys", "sessions", "mails", "permission_requests", "events", "audit"];
 
 /// `zcode-mail support`
 #[derive(Clone, Debug, Default, Args)]

@@ -283,6 +283,16 @@ fn seeds() -> Vec<(&'static str, Seed)> {
         }),
         ("ZM-119", |s, _| s.hooks(|h| each_hook(h, |hook| hook["command"] = json!("/bin/true")))),
         ("ZM-120", |s, _| s.zcode("- other@inline [enabled]\n")),
+        ("ZM-120", |s, _| {
+            s.write("engine/zcode.cjs", "// the engine, for Node.js");
+            s.zcode("- other@inline [enabled]\n");
+            let script = fs::read_to_string(s.path("bin/zcode")).unwrap();
+            fs::remove_file(s.path("bin/zcode")).unwrap();
+            s.write("bin/node", &script.replace("\"$1\" = plugins", "\"$2\" = plugins"));
+            s.mode("bin/node", 0o755);
+            let engine = s.path("engine").display().to_string();
+            s.set("ZCODE_ENGINE_DIR", &engine);
+        }),
         ("ZM-121", |s, _| {
             s.zcode("- agentmail@inline [disabled]\n  hooks: 1, mcp: plugin:agentmail:agentmail\n");
         }),

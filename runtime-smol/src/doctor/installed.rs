@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::facts::{Facts, registered, takes};
 use super::{Finding, Fix, Report, Started};
 use crate::durable;
-use crate::install::snapshot;
+use crate::install::{snapshot, version};
 use crate::plugin;
 
 /// How long `zcode plugins list` may take.
@@ -230,10 +230,20 @@ fn order(facts: &Facts, report: &mut Report) {
     }
 }
 
-/// What `zcode plugins list` says, if there is a `zcode`.
+/// What `zcode plugins list` says, if there is a `zcode` or its engine.
 fn listed(facts: &Facts, report: &mut Report) {
-    let args = ["plugins", "list"].map(str::to_owned);
-    let said = Started::run(Path::new("zcode"), &args, &facts.env, "", ZCODE_PATIENCE);
+    let mut args = vec!["plugins".to_owned(), "list".to_owned()];
+    let mut program = "zcode";
+    let on_path = facts
+        .env
+        .get("PATH")
+        .is_some_and(|path| std::env::split_paths(path).any(|dir| dir.join(program).is_file()));
+    if !on_path {
+        let Some(script) = version::engine_script() else { return };
+        args.insert(0, script.display().to_string());
+        program = "node";
+    }
+    let said = Started::run(Path::new(program), &args, &facts.env, "", ZCODE_PATIENCE);
     if said.status != Some(0) || !said.stdout.contains("- ") {
         return;
     }

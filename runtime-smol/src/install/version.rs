@@ -115,6 +115,12 @@ pub fn find() -> Option<ZcodeVersion> {
     engines().iter().find_map(|dir| packaged(dir)).or_else(asked)
 }
 
+/// The engine's script for Node.js, where there is one: it is not on `PATH` by default.
+#[must_use]
+pub fn engine_script() -> Option<PathBuf> {
+    engines().into_iter().map(|dir| dir.join("zcode.cjs")).find(|path| path.is_file())
+}
+
 /// Directories in which installers of ZCode put the engine.
 fn engines() -> Vec<PathBuf> {
     let named = env::var_os("ZCODE_ENGINE_DIR").map(PathBuf::from);
