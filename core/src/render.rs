@@ -3,7 +3,7 @@
 //! What it is: a [`Request`] becomes a [`Document`] of lines with kinds (for colours) and segments
 //! (for marks), and the document has one plain text, which is what travels in `context`.
 //! [`Document::parse`] makes the same document of the text again, so a page that only has the text
-//! shows the same; [`unrender`] makes the request of it again.
+//! shows the same; [`unrender()`] makes the request of it again.
 //!
 //! What it promises:
 //! - Complete or not at all: all of the input is in the text, or [`render`] says [`TooLong`].
