@@ -155,7 +155,8 @@ CREATE TABLE mail_recipients (
     read_at     INTEGER,
     PRIMARY KEY (name, mail_number)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX mail_recipients_by_mail ON mail_recipients (mail_id, position);
+-- Both columns, so that nobody looks a mail up by walking through a reader's mailbox.
+CREATE UNIQUE INDEX mail_recipients_by_mail ON mail_recipients (mail_id, name);
 CREATE INDEX mail_recipients_unread ON mail_recipients (name, mail_number) WHERE read_at IS NULL;
 
 -- How many mails each reader has, so that listings and heartbeats cost the same however many.

@@ -184,3 +184,18 @@ fn folder_and_files_are_private_also_when_they_were_not() {
     drop(open(&folder));
     assert_eq!(mode(&folder.join("mail.db")), 0o600);
 }
+
+#[test]
+fn a_mail_and_its_reader_are_found_by_both_columns_and_not_through_the_mailbox() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let plan = smol::block_on(store.read(|db| {
+        let mut statement = db.prepare(
+            "EXPLAIN QUERY PLAN SELECT read_at FROM mail_recipients WHERE mail_id = 'm' AND name = 'n'",
+        )?;
+        let rows = statement.query_map([], |row| row.get::<_, String>(3))?;
+        Ok(rows.collect::<Result<Vec<_>, _>>()?)
+    }))
+    .unwrap();
+    assert!(plan[0].contains("mail_recipients_by_mail (mail_id=? AND name=?)"), "{plan:?}");
+}
